@@ -34,6 +34,7 @@ STUBS = {
     "torch": directrix.torch.NAMES,
 }  # which are not imported here: PyTorch may not be installed
 NAMES = [(namespace, name) for namespace, table in TABLES.items() for name in table]
+CHECKED = {"measures": MEASURES, "surrogates": SURROGATES, "trainers": TRAINERS, "rankers": RANKERS}
 
 
 def stub(namespace: str) -> str:
@@ -88,6 +89,50 @@ def test_a_public_name_has_an_example_or_names_the_function_that_returns_it(name
     assert example(namespace, name) or any(example(*entry) for entry in NAMES if entry[1] in makers)
 
 
+def listed_parameters(text: str) -> set[str]:
+    """Names of the entries in the section of parameters of a docstring, and of a result's attributes."""
+    sections = re.findall(r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)", text, re.M | re.S)
+    entries = (line.split(" : ")[0] for part in sections for line in re.findall(r"^\S[^\n]*$", part, re.M))
+    return {name.strip(" *") for entry in entries for name in entry.split(",")}
+
+
+def parameters(value: object) -> set[str]:
+    """Names of the parameters of a function or of a class."""
+    try:
+        return {name for name in inspect.signature(value).parameters if name != "self" and name[0] != "_"}
+    except (TypeError, ValueError):  # a module, or a class without a signature
+        return set()
+
+
+def documented(value: object, name: str) -> list[tuple[str, set[str], set[str]]]:
+    """Name, parameters and entries of a public name and of its methods that have a section of parameters."""
+    members = [key for key in dir(value) if key[0] != "_"] if inspect.isclass(value) else []
+    methods = [(f"{name}.{key}", one) for key in members if inspect.isroutine(one := getattr(value, key))]
+    rows = []
+    for title, one in [(name, value), *methods]:
+        bases = inspect.getmro(one) if inspect.isclass(one) else [one]
+        entries = set().union(*(listed_parameters(inspect.cleandoc(base.__doc__ or "")) for base in bases))
+        rows += [(title, parameters(one), entries)] if "Parameters\n" in (one.__doc__ or "") else []
+    return rows
+
+
+@pytest.mark.parametrize(("namespace", "name"), NAMES)
+def test_a_section_of_parameters_lists_all(namespace, name):
+    """A paragraph that is filled again may take in the entry below it."""
+    value = getattr(importlib.import_module(f"directrix.{TABLES[namespace][name]}"), name)
+    for title, given, entries in documented(value, name):
+        assert given <= entries, f"{title}: {sorted(given - entries)}"
+
+
+@pytest.mark.parametrize(("table", "name"), [(table, name) for table in CHECKED for name in CHECKED[table]])
+def test_every_field_of_a_measure_surrogate_trainer_or_ranker_is_documented(table, name):
+    value = getattr(importlib.import_module(f"directrix.{CHECKED[table][name]}"), name)
+    rows = documented(value, name)
+    assert not parameters(value) or (rows and rows[0][0] == name), f"{name} has no section of parameters"
+    for title, given, entries in rows:
+        assert given <= entries, f"{title}: {sorted(given - entries)}"
+
+
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_names_the_function_that_returns_it(name):
     result = getattr(importlib.import_module(f"directrix.{RESULTS[name]}"), name)
@@ -105,7 +150,7 @@ def test_a_name_is_public_in_one_place():
 
 def test_the_public_names_stay_few():
     assert len(directrix.__all__) <= 78
-    assert sum(map(len, NAMESPACES.values())) <= 79
+    assert sum(map(len, NAMESPACES.values())) <= 80
 
 
 def test_names_are_listed_before_they_are_used():

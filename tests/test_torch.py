@@ -202,10 +202,54 @@ def test_messages(call, message):
         call(dx.torch.loss(SURROGATE))
 
 
-def test_a_row_without_documents_is_a_query_of_value_0():
-    scores, labels = torch.zeros(2, 3), torch.tensor([[1, 0, 0], [1, 0, 0]])
-    both = dx.torch.loss(SURROGATE)(scores, labels, lengths=[3, 0]).item()
-    np.testing.assert_allclose(both, dx.torch.loss(SURROGATE)(scores[:1], labels[:1]).item() / 2, rtol=1e-6)
+ALONE, GRADES = torch.tensor([0.3, 0.1, 0.2]), torch.tensor([1, 0, 2])
+BOTH = torch.stack([ALONE, 2 * ALONE]), torch.stack([GRADES, GRADES])
+WITHOUT_DOCUMENTS = {
+    "lengths": lambda f: f(*BOTH, lengths=[3, 0]),
+    "mask": lambda f: f(*BOTH, mask=torch.tensor([[True] * 3, [False] * 3])),
+    "qptr": lambda f: f(ALONE, GRADES, qptr=[0, 3, 3]),
+    "qptr, first": lambda f: f(ALONE, GRADES, qptr=[0, 0, 3]),
+    "list": lambda f: f([ALONE, ALONE[:0]], [GRADES, GRADES[:0]]),
+    "nested": lambda f: f(
+        torch.nested.nested_tensor([ALONE, ALONE[:0]], layout=torch.jagged),
+        torch.nested.nested_tensor([GRADES, GRADES[:0]], layout=torch.jagged),
+    ),
+}
+NO_DOCUMENT = {
+    "lengths": lambda f: f(*BOTH, lengths=[0, 0]),
+    "mask": lambda f: f(*BOTH, mask=torch.zeros(2, 3, dtype=torch.bool)),
+    "no columns": lambda f: f(BOTH[0][:, :0], BOTH[1][:, :0]),
+    "qptr": lambda f: f(ALONE[:0], GRADES[:0], qptr=[0, 0]),
+    "list": lambda f: f([ALONE[:0]], [GRADES[:0]]),
+}
+
+
+@pytest.mark.parametrize("backend", ["kernels", "torch"])
+@pytest.mark.parametrize("call", WITHOUT_DOCUMENTS.values(), ids=WITHOUT_DOCUMENTS)
+def test_a_query_without_documents_is_not_part_of_the_mean(call, backend):
+    loss = dx.torch.loss(SURROGATE, backend=backend)
+    alone = loss(ALONE, GRADES, qptr=[0, 3]).item()
+    np.testing.assert_allclose(call(loss).item(), alone, rtol=1e-6)
+    compiled = torch.compile(loss, backend="eager", dynamic=False)
+    np.testing.assert_allclose(call(compiled).item(), alone, rtol=1e-6)
+    values = call(dx.torch.measure("nDCG")).numpy()
+    assert np.isnan(values).tolist() in ([False, True], [True, False])
+    np.testing.assert_array_equal(values[~np.isnan(values)], dx.NDCG()(ALONE.numpy(), [1.0, 0, 2], [0, 3]))
+
+
+def test_the_gradient_of_a_query_is_not_divided_by_queries_without_documents():
+    leaf, other = (BOTH[0].clone().requires_grad_() for _ in range(2))
+    dx.torch.loss(SURROGATE)(leaf, BOTH[1], lengths=[3, 0]).backward()
+    dx.torch.loss(SURROGATE)(other[:1], BOTH[1][:1]).backward()
+    assert torch.equal(leaf.grad, other.grad)
+
+
+@pytest.mark.parametrize("call", NO_DOCUMENT.values(), ids=NO_DOCUMENT)
+def test_a_batch_without_any_document_is_an_error(call):
+    for loss in (dx.torch.loss(SURROGATE), torch.compile(dx.torch.loss(SURROGATE), backend="eager")):
+        with pytest.raises(dx.InputError, match="no query has a document"):
+            call(loss)
+    assert np.isnan(call(dx.torch.measure("nDCG")).numpy()).all()
 
 
 def test_the_package_does_not_import_torch_before_a_loss_is_made():

@@ -8,6 +8,8 @@ import pytest
 
 RIGHT = """
 import directrix as dx
+import numpy as np
+import numpy.typing as npt
 q = dx.read_letor("a.txt")
 ranker = dx.LinearRanker("RankNet", l2=1.0).fit_queries(q, q, measure="AP")
 weights = ranker.coef_
@@ -15,6 +17,21 @@ scores = dx.BoostedRanker("Lambda").set_fit_request(qid=True).fit([[1.0]], [1.0]
 scores = dx.AutoRanker("nDCG@10").fit_queries(q).predict_queries(q)
 dx.load("model.json").predict_queries(q)
 dx.export(ranker, "model.onnx", to="onnx", check=q)
+
+
+def value() -> float:
+    return dx.evaluate("AP", [0.1], [1.0], group=[1], convention="letor3")["AP"]
+
+
+def bound() -> float:
+    return dx.evaluate(["AP"], run={}, qrels={}, by={}, per_query=False).segments["a"]["AP"]
+
+
+values = dx.evaluate("AP", [0.1], [1.0], group=[1], per_query=True)["AP"].tolist()
+
+
+def probabilities() -> npt.NDArray[np.float64]:
+    return ranker.calibrate(q).calibration_(scores)
 """
 WRONG = {
     "dx.LinearRanker(l3=1.0)": 'Unexpected keyword argument "l3"',
@@ -22,7 +39,7 @@ WRONG = {
     "dx.LinearRanker().fit_querys(q)": 'has no attribute "fit_querys"',
     "dx.AutoRanker().coef_": 'has no attribute "coef_"',
     "dx.load('model.json').predikt(q)": 'has no attribute "predikt"',
-    "dx.evaluate(['AP'], scores, scores, qidd=[1])": 'Unexpected keyword argument "qidd"',
+    "dx.evaluate(['AP'], scores, scores, qidd=[1])": 'No overload variant of "evaluate"',
     "dx.ApproxNDCG(alfa=1.0)": 'Unexpected keyword argument "alfa"',
     "dx.NDGC()": 'Module has no attribute "NDGC"',
 }

@@ -4,19 +4,48 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 NO_ITEMS = (TypeError, NotImplementedError)
 """Errors of ``list`` for a value that it cannot read; some memoryviews raise the latter."""
 
 
-# control characters except tab and line feed; surrogates, which no terminal can encode; changes of direction
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+# control characters except tab and line feed; surrogates, which no terminal can encode; changes of direction,
+# and separators of lines
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_ENDLESS_FROM = 300  # no word, and no name of a file, has so many characters
+_ENDLESS = re.compile(rf"[^\s/\\]{{{_ENDLESS_FROM},}}")
+_LONGEST_LINE = 5000
 
 
 def visible(text: str) -> str:
     r"""Return text with control characters as escapes such as ``\x1b``, which a terminal does not obey."""
-    return _HIDDEN.sub(lambda match: ascii(match[0])[1:-1], text)
+    return _HIDDEN.sub(_escaped, text)
+
+
+def one_line(text: str, most: int = _LONGEST_LINE) -> str:
+    r"""Return text that has names of files or users as one line that can be read.
+
+    Line ends and tabs are escapes too, and the middle of very long words and lines is left out.
+
+    >>> print(one_line("bm\n25"), len(one_line("x" * 10**6)))
+    bm\n25 203
+    """
+    if text.isprintable() and len(text) < _ENDLESS_FROM:
+        return text
+    text = re.sub(r"[\t\n]", _escaped, visible(text))
+    text = _ENDLESS.sub(lambda match: _cut(match[0], 200), text)
+    return text if len(text) <= most else _cut(text, most)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return ascii(match[0])[1:-1]
+
+
+def _cut(text: str, most: int) -> str:
+    return f"{text[: most // 2]}...{text[-(most // 2) :]}"
 
 
 class InputError(ValueError):
@@ -33,33 +62,43 @@ class InputError(ValueError):
         Code to type in Python; the last sentence of the message.
     shell : str, optional
         Command to type in a shell instead; default ``python``.
+    lines : sequence of str
+        Several problems, each on a line of its own between ``problem`` and ``python``.
 
     Examples
     --------
-    >>> error = InputError("the labels are missing.", python="Type y=labels.", shell="Type --labels FILE.")
+    >>> error = InputError("the labels are missing.", python="Type y=labels.", shell="Type --qrels FILE.")
     >>> str(error), error.in_shell
-    ('the labels are missing. Type y=labels.', 'the labels are missing. Type --labels FILE.')
+    ('the labels are missing. Type y=labels.', 'the labels are missing. Type --qrels FILE.')
     """
 
-    def __init__(self, problem: str, *, python: str = "", shell: str | None = None) -> None:
-        super().__init__(visible(f"{problem} {python}".rstrip()))
-        self._given = problem, python, shell
+    def __init__(
+        self, problem: str, *, python: str = "", shell: str | None = None, lines: Sequence[str] = ()
+    ) -> None:
+        self._given = problem, python, shell, lines
+        super().__init__(self._text(python))
+
+    def _text(self, fix: str) -> str:
+        problem, _, _, lines = self._given
+        if not lines:
+            return one_line(f"{problem} {fix}".rstrip())
+        return "\n".join(map(one_line, filter(None, (problem, *(f"  {line}" for line in lines), fix))))
 
     @property
     def in_shell(self) -> str:
         """The message as the command line prints it."""
-        problem, python, shell = self._given
-        return visible(f"{problem} {python if shell is None else shell}".rstrip())
+        _, python, shell, _ = self._given
+        return self._text(python if shell is None else shell)
 
     def at(self, place: str) -> InputError:
         """Return the same error with its place in front, e.g. a file or a fold."""
-        problem, python, shell = self._given
-        return InputError(f"{place}: {problem}", python=python, shell=shell)
+        problem, python, shell, lines = self._given
+        return InputError(f"{place}: {problem}", python=python, shell=shell, lines=lines)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let a worker process pass it on with its text for the shell."""
-        problem, python, shell = self._given
-        return partial(type(self), problem, python=python, shell=shell), ()
+        problem, python, shell, lines = self._given
+        return partial(type(self), problem, python=python, shell=shell, lines=lines), ()
 
 
 def short_text(value: object, limit: int = 60) -> str:
@@ -73,10 +112,22 @@ def short_text(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
+def first_repeated(values: Iterable[Hashable]) -> Any:
+    """Return the first value that occurred before, or None, in one pass also over many values."""
+    seen = set[Hashable]()
+    return next((value for value in values if value in seen or seen.add(value)), None)  # type: ignore[func-returns-value]
+
+
 def amount(n: int, things: str) -> str:
     """Return a number and its noun, given in the plural: "1 query", "2,000 queries"."""
     thing = f"{things[:-3]}y" if things.endswith("ies") else things[:-1]
     return f"{n:,} {thing if n == 1 else things}"
+
+
+def in_words(names: Iterable[str]) -> str:
+    """Return names as in a sentence: ``A, B and C``."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 EXTRAS = ("arrow", "dask", "export", "plot", "pyterrier", "text", "torch")
@@ -132,4 +183,4 @@ def warn(message: str, category: type[Warning] = UserWarning, *, stacklevel: int
 
     ``stacklevel``: 1 = the caller of ``warn``, 2 = its caller, and so on.
     """
-    warnings.warn(visible(message), category, stacklevel=stacklevel + 1)  # noqa: TID251
+    warnings.warn(one_line(message), category, stacklevel=stacklevel + 1)  # noqa: TID251

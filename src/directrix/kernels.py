@@ -121,6 +121,11 @@ class _Compilation(event.Listener):
                 text = f"Compiling kernels: {takes}"
             _LOGGER.warning(text)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a kernel is being compiled."""
+        return self._depth > 0
+
     def others(self) -> float:
         """Return the elapsed seconds without those of compilation."""
         return (self._begun if self._depth else time.perf_counter()) - self._seconds
@@ -128,6 +133,11 @@ class _Compilation(event.Listener):
 
 _COMPILATION = _Compilation()
 _EVENTS.register("numba:compile", _COMPILATION)
+
+
+def is_compiling() -> bool:
+    """Return whether this process compiles a kernel at the moment."""
+    return _COMPILATION.is_running
 
 
 def working_time() -> float:

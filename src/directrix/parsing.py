@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -21,6 +22,27 @@ LONGEST = 2000
 
 IN_MODULE = re.compile(r"\s*+([A-Za-z_][\w.]*+)\s*+:(.*)", re.DOTALL)
 """``module:Name``, by which a user names code to import; texts of files are never imported."""
+
+
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def json_of(content: str | bytes, **hooks: Any) -> Any:
+    """Return the value of a JSON text; ``hooks`` are those of ``json.loads``.
+
+    Raises `ValueError` if it is not JSON in UTF-8, is nested too deeply, or has half of a character (a lone
+    surrogate), which no file can hold.
+    """
+    text = content if isinstance(content, str) else content.decode("utf-8-sig")
+    try:
+        value = json.loads(text, **hooks)
+        if _ESCAPED_SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("its lists or objects are nested too deeply") from None
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{error.object[error.start]!a} is half of a character (a lone surrogate)") from None
+    return value
 
 
 class Call(NamedTuple):

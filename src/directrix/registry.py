@@ -80,6 +80,7 @@ TRAINERS = {
     "BestSoFar": "trainers.wrappers",
     "Boosting": "trainers.boosting",
     "CG": "trainers.full_gradients",
+    "Continuation": "trainers.wrappers",
     "CoordinateAscent": "trainers.coordinate_ascent",
     "CuttingPlane": "trainers.cutting_plane",
     "FRank": "trainers.stump_boosting",

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.errors import InputError
+from directrix.errors import InputError, one_line
 
 Value = str | float | int | None
 
@@ -24,6 +24,9 @@ class PValue(float):
 
 class Latex(str):
     """A cell that is LaTeX already, in a table that is written as LaTeX only."""
+
+
+_LONGEST_CELL = 1000
 
 
 def stars(p: float) -> str:
@@ -121,13 +124,25 @@ class Table:
             groups=tuple((name, sizes[i]) for i, (name, _) in enumerate(self.groups) if sizes[i]),
         )
 
+    def displayed(self) -> Table:
+        """Return the table as readers see it: each text on one line, a very long one without its middle."""
+        return replace(
+            self,
+            title=one_line(self.title),
+            columns=tuple(_displayed(name) for name in self.columns),
+            rows=tuple(tuple(_displayed(cell) for cell in row) for row in self.rows),
+            groups=tuple((_displayed(name), n) for name, n in self.groups),
+            notes=tuple(map(one_line, self.notes)),
+        )
+
     def text(self) -> str:
         """Aligned columns: numbers right-aligned, text left-aligned."""
-        lines = [list(self.columns), *self._shown()]
+        table = self.displayed()
+        lines = [list(table.columns), *table._shown()]
         widths = [max(len(line[c]) for line in lines) for c in range(len(self.columns))]
         heads = []
         start = 0
-        for name, n in self.groups:
+        for name, n in table.groups:
             missing = len(name) - (sum(widths[start : start + n]) + 2 * (n - 1))
             widths[start + n - 1] += max(0, missing)
             heads.append(name.ljust(sum(widths[start : start + n]) + 2 * (n - 1)))
@@ -136,13 +151,20 @@ class Table:
         body = [_joined(line, widths, right) for line in lines]
         if self.title:
             rule = "  ".join("-" * width for width in widths)
-            body = [self.title, "", *(["  ".join(heads).rstrip()] if heads else []), body[0], rule, *body[1:]]
-        return "\n".join([*body, *([""] if self.notes else []), *self.notes])
+            body = [
+                table.title,
+                "",
+                *(["  ".join(heads).rstrip()] if heads else []),
+                body[0],
+                rule,
+                *body[1:],
+            ]
+        return "\n".join([*body, *([""] if self.notes else []), *table.notes])
 
     def tsv(self) -> str:
         """Return tab-separated values with every digit, None as empty."""
         rows = [self.heads(), *self.rows]
-        cells = (("" if cell is None else re.sub("[\t\n]", " ", str(cell)) for cell in row) for row in rows)
+        cells = (("" if cell is None else re.sub("[\t\n\r]", " ", str(cell)) for cell in row) for row in rows)
         return "\n".join(map("\t".join, cells))
 
     def json(self) -> dict[str, Any]:
@@ -167,25 +189,26 @@ class Table:
 
     def markdown(self) -> str:
         """Return a Markdown table; groups come before the headings of their columns."""
+        table = self.displayed()
         rules = ["---:" if right else "---" for right in self.numeric()]
-        escaped = [[escaped_markdown(cell) for cell in row] for row in [self.heads(), *self._shown()]]
+        escaped = [[escaped_markdown(cell) for cell in row] for row in [table.heads(), *table._shown()]]
         lines = ["| " + " | ".join(row) + " |" for row in [escaped[0], rules, *escaped[1:]]]
-        notes = ["", escaped_markdown(" ".join(self.notes))] if self.notes else []
-        title = [f"**{escaped_markdown(self.title)}**", ""] if self.title else []
+        notes = ["", escaped_markdown(" ".join(table.notes))] if self.notes else []
+        title = [f"**{escaped_markdown(table.title)}**", ""] if self.title else []
         return "\n".join([*title, *lines, *notes])
 
     def latex(self) -> str:
         r"""Return a ``table`` environment for a document with ``\usepackage{booktabs}``."""
-        numeric = self.numeric()
-        lines = [_row(self.columns), r"\midrule", *(_row(row) for row in self._shown())]
+        numeric, table = self.numeric(), self.displayed()
+        lines = [_row(table.columns), r"\midrule", *(_row(row) for row in table._shown())]
         if self.groups:
-            lines = [*_group_rows(self.groups), *lines]
-        notes = [rf"\par\smallskip\footnotesize {_escaped(' '.join(self.notes))}"] if self.notes else []
+            lines = [*_group_rows(table.groups), *lines]
+        notes = [rf"\par\smallskip\footnotesize {_escaped(' '.join(table.notes))}"] if self.notes else []
         return "\n".join(
             [
                 r"\begin{table}",
                 r"\centering",
-                *([rf"\caption{{{_escaped(self.title)}}}"] if self.title else []),
+                *([rf"\caption{{{_escaped(table.title)}}}"] if self.title else []),
                 rf"\begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}",
                 r"\toprule",
                 *lines,
@@ -202,8 +225,8 @@ class Table:
         return [f"{name} {head}".strip() for name, head in zip(over, self.columns, strict=True)]
 
     def shown(self, value: Value) -> str:
-        """Return the text of a cell: floats rounded; None as "-", or empty in a plain table."""
-        if value is None:
+        """Return the text of a cell: floats rounded; None and infinities "-", or empty in a plain table."""
+        if value is None or value in (math.inf, -math.inf):
             return "-" if self.title else ""
         if isinstance(value, PValue) and value < 10.0**-self.digits:
             return f"< .{1:0{self.digits}d}"
@@ -251,8 +274,8 @@ def json_value(value: Any) -> Any:
 
 
 def escaped_markdown(text: str) -> str:
-    """Return the text with all characters escaped that Markdown would interpret."""
-    return re.sub(r"([|*_<`\\]|\[(?=[^\]]*\]\()|&(?=#?\w+;))", r"\\\1", text)
+    """Return the text on one line, with all characters escaped that Markdown would interpret."""
+    return re.sub(r"([|*_<`\\]|\[(?=[^\]]*\]\()|&(?=#?\w+;))", r"\\\1", one_line(text))
 
 
 def notes_once(tables: Sequence[Table]) -> list[Table]:
@@ -263,6 +286,11 @@ def notes_once(tables: Sequence[Table]) -> list[Table]:
         shown.append(replace(table, notes=tuple(note for note in table.notes if note not in seen)))
         seen.update(table.notes)
     return shown
+
+
+def _displayed(cell: Any) -> Any:
+    is_text = isinstance(cell, str) and not isinstance(cell, Latex)
+    return one_line(cell, _LONGEST_CELL) if is_text else cell
 
 
 def _joined(line: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:

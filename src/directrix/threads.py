@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -173,6 +174,12 @@ def one_blas_thread() -> Iterator[None]:
                 _let_any_thread_set_blas()
                 limit.restore_original_limits()
                 _let_any_thread_set_blas()
+
+
+def ignore_interrupts() -> None:
+    """Let a worker process ignore Ctrl-C, which a terminal sends to all: its parent decides when it ends."""
+    if multiprocessing.parent_process() is not None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @cache

@@ -38,7 +38,7 @@ FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 """float32 or float64; results follow the dtype of the scores."""
 Float64Array: TypeAlias = npt.NDArray[np.float64]
 Int64Array: TypeAlias = npt.NDArray[np.int64]
-Progress: TypeAlias = Callable[[int, int, str], None]
+Progress: TypeAlias = Callable[[int, int, str], object]
 """Takes the number of finished items, that of all items (0 if unknown), and the name of the present one."""
 
 
@@ -201,8 +201,8 @@ class Result:
     """Counts of operations: ``iterations``, ``evaluations``, ..."""
     trace: list[dict[str, Any]] = field(default_factory=list)
     """One row per step, the start included: ``iteration`` and ``loss``, as in `Step`; ``score`` under
-    `BestSoFar`, ``restart`` under `Restarts`, ``smoothing`` under `Anneal`, and ``restarts`` (so far) under
-    ``SGD(restart_after=)``; ``dual`` (so far) under `CuttingPlane`."""
+    `BestSoFar`, ``restart`` under `Restarts`, ``smoothing`` under `Anneal`, ``share`` under `Continuation`,
+    and ``restarts`` (so far) under ``SGD(restart_after=)``; ``dual`` (so far) under `CuttingPlane`."""
     own_loss: bool = False
     """Whether ``value`` is a loss of the trainer's own: coordinate ascent, AdaRank, RankBoost, FRank and
     SVMAcc, whose loss does not use the surrogate, and `CuttingPlane` with a ``C``."""

@@ -226,7 +226,7 @@ SEGMENTS = {"qid": "query,segment", "lines": "", "many": "topic\tlanguage\tsegme
 @pytest.mark.parametrize("kind", SEGMENTS)
 def test_segments_and_intervals_are_those_of_evaluate(files, tmp_path, kind):
     q = dx.read_letor(files.test)
-    of_query = {query: "first" if i < 3 else "rest" for i, query in enumerate(q.query_ids)}
+    of_query = {query: "first" if i < 2 else "rest" for i, query in enumerate(q.query_ids)}
     path = tmp_path / (
         "segments.csv" if kind == "qid" else "segments.txt" if kind == "lines" else "segments.tsv"
     )
@@ -244,13 +244,14 @@ def test_segments_and_intervals_are_those_of_evaluate(files, tmp_path, kind):
     (row,) = json.loads(succeed(*arguments, "--format", "json").stdout)["rows"]
     parts = {"first": wanted.segments["first"], "rest": wanted.segments["rest"], "all": wanted}
     assert [(part["segment"], part["queries"]) for part in row["segments"]] == [
-        ("first", 3),
-        ("rest", 5),
+        ("first", 2),
+        ("rest", 6),
         ("all", 8),
     ]
     for part in row["segments"]:
         assert part["measures"] == parts[part["segment"]]
-        assert part["intervals"] == {n: list(ends) for n, ends in parts[part["segment"]].intervals.items()}
+        ends = parts[part["segment"]].intervals
+        assert part["intervals"] == {name: None if of is None else list(of) for name, of in ends.items()}
     heads, *rows = [line.split("\t") for line in succeed(*arguments, "--format", "tsv").stdout.splitlines()]
     assert heads == [
         "name",
@@ -265,9 +266,9 @@ def test_segments_and_intervals_are_those_of_evaluate(files, tmp_path, kind):
     ]
     assert list(map(float, rows[1][3:6])) == [parts["rest"]["AP"], *parts["rest"].intervals["AP"]]
     table = succeed(*arguments).stdout
-    low, high = wanted.segments["first"].intervals["nDCG@5"]
-    figures = (wanted.segments["first"]["nDCG@5"], low, high)
-    (line,) = [line for line in table.splitlines() if " first " in line]
+    low, high = wanted.segments["rest"].intervals["nDCG@5"]
+    figures = (wanted.segments["rest"]["nDCG@5"], low, high)
+    (line,) = [line for line in table.splitlines() if " rest " in line]
     assert line.split()[-3:] == [f"{value:.4f}" for value in figures]
 
 
@@ -279,7 +280,7 @@ def test_what_lacks_a_segment_or_an_interval_is_said(files, tmp_path):
     result = succeed("evaluate", files.test, files.scores, "-m", "AP", "--by", path, "--intervals")
     assert f"note: 1 of 4 queries of {path} are not among those evaluated" in result.stderr
     assert (
-        "note: no interval of AP for segment single of scores: fewer than two defined queries"
+        "note: no interval of AP for segment single of scores: needs six queries, not all equal"
         in result.stderr
     )
     (line,) = [line for line in result.stdout.splitlines() if " single " in line]
@@ -316,3 +317,94 @@ def test_files_of_segments_that_cannot_be_used(files, tmp_path, name):
 def test_segments_and_single_queries_are_not_printed_together(files):
     message = refused("evaluate", files.test, files.scores, "--by", files.test, "--per-query", status=2)
     assert "give one of the two" in message
+
+
+JUDGED = "q_id,doc_id,score\nq1,d1,1\nq1,d2,2\nq2,d3,1\n"
+NAMED = ("--qid-column", "topic id", "--doc-id-column", "page", "--label-column", "score")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "named"),
+    [
+        ("qrels.csv", JUDGED, ()),
+        ("qrels.csv", JUDGED, ("--label-column", "score")),
+        ("test.tsv", JUDGED.replace("q_id,doc_id", "query-id,corpus-id").replace(",", "\t"), ()),
+        ("test.tsv", JUDGED.replace("q_id,doc_id", "topic id,page").replace(",", "\t"), NAMED),
+    ],
+)
+def test_judgments_may_be_called_scores(name, text, named, tmp_path):
+    """As in ranx, BEIR and MTEB."""
+    (tmp_path / name).write_text(text)
+    (tmp_path / "run.csv").write_text("q_id,doc_id,score\nq1,d2,0.9\nq1,d9,0.5\nq2,d3,0.4\n")
+    (tmp_path / "run.txt").write_text("q1 Q0 d2 1 0.9 t\nq1 Q0 d9 2 0.5 t\nq2 Q0 d3 1 0.4 t\n")
+    for runs in (["run.csv"], ["run.txt"], ["run.csv", "run.txt"]):
+        files = [tmp_path / run for run in runs]
+        rows = json.loads(
+            succeed("evaluate", tmp_path / name, *files, "-m", "AP", *named, "-f", "json").stdout
+        )
+        assert [row["measures"]["AP"] for row in rows["rows"]] == [(1 / 2 + 1) / 2] * len(runs)
+
+
+def test_a_run_in_place_of_judgments_is_still_a_run(tmp_path):
+    (tmp_path / "a.csv").write_text("q_id,doc_id,score\nq1,d2,0.9\n")
+    assert "a.csv is a run, whose scores are not integers" in refused("evaluate", *[tmp_path / "a.csv"] * 2)
+
+
+@pytest.mark.filterwarnings("default")
+def test_all_judged_queries_count_on_demand(tmp_path):
+    """As trec_eval's -c: queries of the qrels that a run lacks have the value 0."""
+    (tmp_path / "qrels").write_text("1 0 a 1\n2 0 b 1\n3 0 c 1\n4 0 d 1\n")
+    (tmp_path / "a.run").write_text("1 Q0 a 1 2.0 a\n2 Q0 x 1 2.0 a\n")
+    (tmp_path / "b.run").write_text("1 Q0 x 1 2.0 b\n3 Q0 c 1 2.0 b\n")
+    files = [tmp_path / name for name in ("qrels", "a.run", "b.run")]
+    result = succeed("evaluate", *files, "-m", "AP", "-f", "json")
+    assert [row["measures"]["AP"] for row in json.loads(result.stdout)["rows"]] == [1 / 2, 1 / 2]
+    assert "--all-judged counts the others as empty rankings" in result.stderr
+    result = succeed("evaluate", *files, "-m", "AP", "-f", "json", "--all-judged")
+    assert [row["measures"]["AP"] for row in json.loads(result.stdout)["rows"]] == [1 / 4, 1 / 4]
+    assert "judged" not in result.stderr
+    assert "different queries" not in result.stderr
+    for options, n, mean in (((), 3, 1 / 3), (("--all-judged",), 4, 1 / 4)):
+        result = succeed("compare", *files, "-m", "AP", "-f", "json", *options)
+        found = json.loads(result.stdout)
+        assert (found["n_queries"], found["systems"][0]["mean"]) == (n, mean)
+    assert "give one of the two" in refused("compare", *files, "--all-judged", "--common-queries", status=2)
+
+
+def test_all_judged_is_for_runs(files):
+    assert "--all-judged is for runs" in refused("evaluate", files.test, files.scores, "--all-judged")
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_system_that_found_nothing_judged_is_compared(tmp_path):
+    (tmp_path / "qrels").write_text("1 0 a 1\n2 0 b 1\n")
+    (tmp_path / "a.run").write_text("1 Q0 a 1 2.0 a\n2 Q0 b 1 2.0 a\n")
+    (tmp_path / "b.run").write_text("1 Q0 x 1 2.0 b\n2 Q0 y 1 2.0 b\n")
+    result = succeed(
+        "evaluate", *(tmp_path / f for f in ("qrels", "a.run", "b.run")), "-m", "AP", "-f", "json"
+    )
+    assert [row["measures"]["AP"] for row in json.loads(result.stdout)["rows"]] == [1.0, 0.0]
+    assert "note: 0 of 2 documents of the run 'b'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "judged", "said"),
+    [
+        ("a.qrels", "query-id corpus-id score\nq b 1\n", "a.qrels:1: the label is 'score'"),
+        ("a.txt", "q;0;b;1\n", "a.txt:1: 1 column where 4 are needed"),
+        ("a.qrels", "q 0 b 1 see note\nq 0 c 0\n", "a.qrels:1: 6 columns where 4 are needed"),
+    ],
+)
+def test_bad_judgments_of_runs_are_called_judgments(name, judged, said, tmp_path):
+    (tmp_path / name).write_text(judged)
+    (tmp_path / "r.run").write_text("q Q0 b 1 2 t\n")
+    text = refused("evaluate", tmp_path / name, tmp_path / "r.run")
+    assert said in text
+    assert "qid:ID" not in text
+
+
+def test_a_ranking_without_scores_is_told_how_to_become_a_run(tmp_path):
+    (tmp_path / "a.qrels").write_text("q 0 b 1\n")
+    (tmp_path / "r.run").write_text("q b 1\nq c 2\n")
+    text = refused("evaluate", tmp_path / "a.qrels", tmp_path / "r.run")
+    assert "must be a run (6 columns), and line 1 has 3, as in judgments and in rankings of MS MARCO" in text

@@ -111,7 +111,7 @@ def test_names_of_tables_without_a_line_of_names(text, tmp_path):
         (
             "scored.csv",
             "run.csv",
-            "there is no column docno, doc_id, docid, document or doc; the columns are",
+            "there is no column docno, doc_id, docid, corpus-id, document or doc; the columns are",
         ),
         ("text.qrels", "run.csv", "--feature-columns: runs and qrels have no features; leave it out."),
     ],

@@ -80,3 +80,41 @@ def test_weights_that_cannot_be_used_are_refused(frame, tmp_path):
     assert "Type --query-weight-column NAME" in message(good, "--query-weight-column", "w")
     assert "must be the same in all its rows" in message(good, "--query-weight-column", "propensity_weight")
     assert "traffic[0] is -1" in message(negative, "--query-weight-column", "traffic")
+
+
+def _letor(frame, path):
+    q = dx.Queries.from_frame(frame[["qid", "label", "a", "b", "c"]])
+    dx.write_letor(q, path)
+    return q
+
+
+@pytest.mark.parametrize("column", ["propensity_weight", "traffic"])
+@pytest.mark.filterwarnings("default")
+def test_weights_next_to_letor_text_are_those_of_columns(frame, column, tmp_path):
+    q = _letor(frame, tmp_path / "train.txt")
+    weights = frame[column].to_numpy()[q.rows]
+    weights = weights if column == "propensity_weight" else weights[q.qptr[:-1]]
+    np.savetxt(tmp_path / "train.txt.weight", weights)
+    result = succeed("train", tmp_path / "train.txt", "--folds", "1", *METHOD, "-o", tmp_path / "model.json")
+    kind = "documents" if column == "propensity_weight" else "queries"
+    assert f"note: weights of {kind}: {tmp_path}/train.txt.weight" in result.stderr
+    auto = dx.AutoRanker(
+        "nDCG@5", method="RankNet", settings={"l2": 1e-3, "scale": "standard"}, folds=1, random_state=0
+    )
+    given = (weights, None) if column == "propensity_weight" else (None, weights)
+    (tmp_path / "train.txt.weight").unlink()
+    q = dx.read_letor(tmp_path / "train.txt")
+    expected = auto.search(q, weights=given).ranker.predict_queries(q)
+    assert dx.load(tmp_path / "model.json").predict_queries(q) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("default")
+def test_weights_next_to_letor_text_that_do_not_fit_are_refused(frame, tmp_path):
+    _letor(frame, tmp_path / "train.txt")
+    train = ("train", tmp_path / "train.txt", *METHOD, "-o", tmp_path / "model.json")
+    (tmp_path / "train.txt.weight").write_text("1\n" * 7)
+    assert "has 7 weights for 300 documents and 30 queries; one of each is needed" in refused(*train)
+    (tmp_path / "train.txt.weight").write_text("1\n-1\nhigh\n" * 100)
+    text = refused(*train)
+    assert "200 lines cannot be used" in text
+    assert "train.txt.weight:2: the weight is '-1'; a finite number >= 0 is needed" in text

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,6 +38,12 @@ def by_hand(files, rankings, name="nDCG@10", convention=None):
     return {
         f.stem: dx.evaluate(name, s, q.labels, **options)[name] for f, s in zip(rankings, scores, strict=True)
     }
+
+
+def embedded(page):
+    """Return the values and rankings of a page."""
+    text = page.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.S)[1])
 
 
 def test_json_is_what_the_library_finds(invoke, files, rankings):
@@ -278,6 +285,46 @@ def test_every_other_ranking_must_show_the_gain(invoke, files, rankings):
     assert (result.exit_code, result.stderr.count("is not shown")) == (3, 2)
 
 
+@pytest.mark.parametrize("least", ["0", "-0.01"])
+def test_a_copy_shows_no_gain(invoke, files, rankings, tmp_path, least):
+    """All differences are 0, which tells no variance: other queries may differ."""
+    live, copy = rankings[0], tmp_path / "copy.json"
+    copy.write_bytes(Path(live).read_bytes())
+    asked = (files.test, copy, live, "--against", live, "--require-gain", least)
+    result = invoke(*asked, "--report", tmp_path / "page.html")
+    assert result.exit_code == 3
+    (sentence,) = [line for line in result.stderr.splitlines() if line.startswith("gain")]
+    assert re.search(r"interval unknown: \d+ queries with the same difference; .* is not shown", sentence)
+    assert "interval unknown" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    (pair,) = json.loads(invoke(*asked, "-f", "json").stdout)["pairs"]
+    assert (pair["interval"], pair["p"], pair["detectable"]) == ([None, None], 1.0, None)
+
+
+def test_the_page_has_both_rankings_of_each_query(invoke, tmp_path):
+    """Of runs without a document that was not retrieved, and of score files by row."""
+    docs = {"1": ["d1", "d2", "d3"], "2": ["d4", "d5"]}
+    (tmp_path / "qrels").write_text(
+        "".join(f"{q} 0 {d} {int(d == of[0])}\n" for q, of in docs.items() for d in of)
+    )
+    for name, order in (("a", 1), ("b", -1)):
+        lines = [(q, d, i) for q, of in docs.items() for i, d in enumerate(of[::order])]
+        shown = [line for line in lines if name == "a" or line[1] != "d2"]
+        (tmp_path / f"{name}.run").write_text(
+            "".join(f"{q} Q0 {d} {i + 1} {9 - i} {name}\n" for q, d, i in shown)
+        )
+    page = tmp_path / "page.html"
+    invoke(tmp_path / "qrels", tmp_path / "a.run", tmp_path / "b.run", "-m", "AP", "--report", page)
+    (part,) = embedded(page)
+    assert [[doc for doc, _, _ in query] for query in part["rankings"][0]] == [*docs.values()]
+    assert part["rankings"][1] == [[["d3", 0, 9.0], ["d1", 1, 7.0]], [["d5", 0, 9.0], ["d4", 1, 8.0]]]
+    (tmp_path / "data.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n0 qid:1 1:3\n")
+    for name, scores in (("x", "1\n3\n2\n"), ("y", "3\n2\n1\n")):
+        (tmp_path / f"{name}.scores").write_text(scores)
+    given = [tmp_path / name for name in ("data.txt", "x.scores", "y.scores")]
+    invoke(*given, "-m", "AP", "--test", "sign", "--report", page)
+    assert embedded(page)[0]["rankings"][0] == [[["row 2", 0, 3.0], ["row 3", 0, 2.0], ["row 1", 1, 1.0]]]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -306,7 +353,7 @@ def test_the_page_has_the_tables_and_every_query(invoke, files, rankings, tmp_pa
     for title in ("AP of 8 queries", "Differences of RR", "Query by query", "How to repeat it"):
         assert title in shown
     assert "--report" in re.search(r"<code>(directrix compare .*?)</code>", shown)[1]
-    data = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', shown, re.S)[1])
+    data = embedded(page)
     values = by_hand(files, rankings, "RR")
     assert [part["measure"] for part in data] == ["AP", "RR"]
     assert data[1]["methods"] == list(values)

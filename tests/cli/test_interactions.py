@@ -1,14 +1,17 @@
 """``directrix interactions``, and lists of ``predict`` that repeat less."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from tests.commands import refused, succeed
-from tests.data.interactions.test_build import make_events
+from tests.data.interactions.test_build import COUNTED, make_events
 
 import directrix as dx
+
+pytestmark = [pytest.mark.filterwarnings(f"ignore:.* {text}") for text in COUNTED]
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +102,16 @@ def test_calibrate_notes_sampled_negatives(tables, tmp_path):
     assert ["has sampled negatives, so the" in note for note in notes] == [True, False]
 
 
-@pytest.mark.filterwarnings("default")
-def test_repeated_events_are_one_note(tables, tmp_path):
+def test_warnings_are_one_note_each(tables, tmp_path):
     lines = (tables / "e.csv").read_text().splitlines()
     (tmp_path / "e.csv").write_text("\n".join([*lines, *lines[1:4]]) + "\n")
     ends = ("--split", 2.5 * 86400, "-o", tmp_path / "a.parquet", "--test-output", tmp_path / "b.parquet")
-    done = succeed("interactions", tmp_path / "e.csv", *NAMES, *KINDS, "--negatives", 5, *ends)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        done = succeed("interactions", tmp_path / "e.csv", *NAMES, *KINDS, "--negatives", 5, *ends)
     assert done.stderr.count(f"note: 3 of {len(lines) + 2} events repeat an earlier one") == 1
+    for text in ("had no event before the decision", "have a label from after it"):
+        assert done.stderr.count(text) == 1
 
 
 def test_wrong_usage(tables, tmp_path):

@@ -18,6 +18,7 @@ import directrix as dx
 from directrix import threads
 from directrix.cli.limits import Stopped, check_address_space, shortage, stoppable
 from directrix.errors import InputError
+from directrix.search.clock import Clock
 
 
 @pytest.mark.parametrize(("name", "status"), [("SIGHUP", 129), ("SIGINT", 130), ("SIGTERM", 143)])
@@ -26,15 +27,123 @@ def test_a_signal_ends_a_command_with_one_line(files, tmp_path, monkeypatch, nam
         os.kill(os.getpid(), getattr(signal, name))
         time.sleep(60)  # another thread may get it first
 
-    monkeypatch.setattr("directrix.search.search.AutoRanker.search", work)
+    monkeypatch.setattr("directrix.rankers.saved.SavedModel.read", work)
     ignored = signal.signal(getattr(signal, name), signal.SIG_DFL)  # by shells, in the background
     before = signal.getsignal(signal.SIGTERM)
-    result = run("train", files.train, "-o", tmp_path / "m.json")
+    result = run("predict", files.model, files.train, "-o", tmp_path / "scores.txt")
     signal.signal(getattr(signal, name), ignored)
     assert result.exit_code == status
     assert result.stderr == f"stopped by {name}; every file is complete or as it was before\n"
     assert list(tmp_path.iterdir()) == []
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+STOPPED = {
+    "trees": ("YetiRank", (), 5),
+    "a network": ("MLP", (), 5),
+    "lbfgs": ("ApproxNDCG", (), 5),
+    "coordinate ascent": ("CoordinateAscent", (), 2),
+    "a search": ("auto", ("--folds", "2"), 5),
+}
+
+
+def train_until(monkeypatch, files, path, *options, step, signals):
+    """Run `directrix train` with signals at the end of a step, as a progress bar sees it."""
+    seen, watch = [], Clock.watch
+
+    def watched(self, now):
+        seen.append(now.iteration)
+        if len(seen) == step:
+            for number in signals:
+                os.kill(os.getpid(), number)
+                time.sleep(0.01)  # the handler runs between two instructions of Python
+        return watch(self, now)
+
+    monkeypatch.setattr(Clock, "watch", watched)
+    return run("train", files.train, *options, "-o", path), seen
+
+
+@pytest.mark.parametrize("which", STOPPED)
+@pytest.mark.parametrize("has_valid", [True, False])
+def test_a_signal_ends_a_training_after_its_step_and_keeps_the_best_model(
+    files, tmp_path, monkeypatch, which, has_valid
+):
+    method, options, step = STOPPED[which]
+    valid = ("--valid", files.valid) if has_valid else ()
+    model = tmp_path / "m.json"
+    options = ("--method", method, *valid, *(() if has_valid else options))
+    result, seen = train_until(monkeypatch, files, model, *options, step=step, signals=[signal.SIGTERM])
+    assert result.exit_code == 143, result.stderr
+    assert len(seen) == step  # no step follows, and no training on all queries
+    lines = result.stderr.splitlines()
+    assert lines[-1] == "stopped by SIGTERM; every file is complete or as it was before"
+    assert any(line.startswith(f"saved: {model}") for line in lines)
+    assert ("not trained again on all" in result.stderr) == (not has_valid)
+    scores = dx.load(model).predict_queries(dx.read_letor(files.valid))
+    assert np.isfinite(scores).all()
+    assert sorted(tmp_path.iterdir()) == [model]
+
+
+def test_the_kept_model_is_that_of_a_training_with_as_many_steps(files, tmp_path, monkeypatch):
+    options = ("--method", "ApproxNDCG", "--valid", files.valid, "--set", "alpha=3", "--set", "l2=1e-4")
+    result, _ = train_until(
+        monkeypatch, files, tmp_path / "m.json", *options, step=4, signals=[signal.SIGINT]
+    )
+    assert result.exit_code == 130
+    short = dx.method("ApproxNDCG").ranker(alpha=3.0, l2=1e-4, max_iter=3)  # the start is reported too
+    short.fit_queries(dx.read_letor(files.train))
+    assert dx.load(tmp_path / "m.json").coef_.tobytes() == short.coef_.tobytes()
+
+
+def test_a_second_signal_ends_at_once(files, tmp_path, monkeypatch):
+    twice = [signal.SIGTERM, signal.SIGINT]
+    result, seen = train_until(
+        monkeypatch, files, tmp_path / "m.json", "--method", "YetiRank", step=5, signals=twice
+    )
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1].startswith("stopped by SIGINT;")
+    assert (len(seen), list(tmp_path.iterdir())) == (5, [])
+
+
+def test_a_signal_before_the_first_step_leaves_no_model(files, tmp_path, monkeypatch):
+    result, _ = train_until(
+        monkeypatch, files, tmp_path / "m.json", "--method", "YetiRank", step=1, signals=[signal.SIGTERM]
+    )
+    assert (result.exit_code, list(tmp_path.iterdir())) == (143, [])
+    assert "error" not in result.stderr
+
+
+def test_a_signal_on_shards_keeps_the_model_and_what_resumes(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("shard", files.train, "shards", "--shards", "3").exit_code == 0
+    command = (
+        "shards",
+        "--valid",
+        files.valid,
+        "--method",
+        "ListNet",
+        "--cluster",
+        "local:1",
+        "-o",
+        "m.json",
+    )
+    with monkeypatch.context() as patched:
+        watch = Clock.watch
+
+        def watched(self, step):
+            if step.iteration == 2:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(0.01)
+            return watch(self, step)
+
+        patched.setattr(Clock, "watch", watched)
+        assert run("train", *command).exit_code == 143
+    assert (tmp_path / "m.json").exists()
+    assert (tmp_path / "m.json.answers").exists()
+    assert run("train", *command, "--resume").exit_code == 0
+    resumed = dx.load(tmp_path / "m.json")
+    assert run("train", *command).exit_code == 0
+    assert dx.load(tmp_path / "m.json").coef_.tobytes() == resumed.coef_.tobytes()
 
 
 def test_ctrl_c_while_the_command_is_imported_ends_it_quietly():

@@ -51,7 +51,8 @@ def shop(products, tmp_path_factory):
 
 def test_all_columns_without_numbers_are_one_error(shop):
     text = refused("train", shop / "products.csv", *COLUMNS, *QUICK)
-    assert "'title' (string, 'product number 0' in row 0), 'published' (date32[day]), 'shop' (string" in text
+    first = f"'title' (string, 'product number 0' at {shop}/products.csv:2)"
+    assert f"{first}, 'published' (date32[day]), 'shop' (string" in text
     assert "--exclude-columns title,published,shop;" in text
     assert text.endswith("--categorical-columns shop --exclude-columns title,published.")
 

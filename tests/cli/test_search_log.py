@@ -9,6 +9,7 @@ import pytest
 from tests.commands import refused, run, succeed
 
 import directrix as dx
+from directrix import kernels
 from directrix.cli import show
 from directrix.data.synthetic import make_linear
 from directrix.search.single_feature import best_feature
@@ -38,6 +39,18 @@ def test_a_long_configuration_gives_signs_of_life(monkeypatch, capsys):
         time.sleep(1.2)  # longer than between two signs
     assert re.search(r"^\[1/2\] RankNet l2=1, step 7 \(\d+ s so far\)$", printed, re.MULTILINE)
     assert capsys.readouterr().err.count("AP 0.5") == 1
+
+
+def test_a_sign_of_life_says_that_kernels_are_compiled(monkeypatch, capsys):
+    monkeypatch.setattr(show, "_SILENCE", 0.01)
+    monkeypatch.setattr(kernels._COMPILATION, "_depth", 1)
+    with show.progress_log("training") as progress:
+        progress(0, 2, "RankNet l2=1")
+        deadline, printed = time.monotonic() + 20.0, ""
+        while "so far" not in printed and time.monotonic() < deadline:
+            time.sleep(0.05)
+            printed += capsys.readouterr().err
+    assert re.match(r"\[1/2\] RankNet l2=1, compiling kernels \(\d+ s so far\)\n", printed)
 
 
 def test_steps_alone_print_nothing(capsys):

@@ -1,13 +1,18 @@
 """What files say reaches a terminal as text: their control characters are shown, not obeyed."""
 
 import io
+import json
+import os
+import subprocess
 import sys
 
 import pytest
-from tests.commands import run
+from tests.commands import refused, run, succeed
+from tests.messages import rejects
 
-from directrix.cli.show import echo, progress_bar
-from directrix.errors import InputError
+import directrix as dx
+from directrix.cli.show import echo, progress_bar, remark
+from directrix.errors import InputError, warn
 
 HOSTILE = "\x1b]0;owned\x07\x9b2J\u202ex"  # sets the title, rings, clears the screen, turns the direction
 SHOWN = r"\x1b]0;owned\x07\x9b2J\u202ex"
@@ -36,7 +41,7 @@ def test_a_terminal_never_gets_exact_bytes(capsys, monkeypatch, is_terminal):
 
 def test_an_error_in_python_shows_control_characters():
     error = InputError(f"{HOSTILE} \udc80\n", python="\x7f", shell="\0")
-    assert (str(error), error.in_shell) == (SHOWN + " \\udc80\n \\x7f", SHOWN + " \\udc80\n \\x00")
+    assert (str(error), error.in_shell) == (SHOWN + r" \udc80\n \x7f", SHOWN + r" \udc80\n \x00")
 
 
 def test_progress_shows_names_as_they_are(monkeypatch):
@@ -48,3 +53,99 @@ def test_progress_shows_names_as_they_are(monkeypatch):
         report(1, 2, f"[/red]{HOSTILE}")
     assert "[/red]" + SHOWN[:4] in screen.getvalue()
     assert HOSTILE[:4] not in screen.getvalue()
+
+
+LONG = "n" * 100_000
+
+
+@pytest.mark.parametrize("name", ["bm\nzz25", "\u2028bm\u2029", "\u200fbm\u061c", LONG, "n " * 50_000])
+def test_a_name_of_a_feature_is_on_one_line_everywhere(tmp_path, name):
+    q, _ = dx.data.make_linear(n_queries=20, docs_per_query=5, n_features=1, seed=0)
+    q = dx.Queries.from_arrays({name: q.features[:, 0], "b": q.labels}, q.labels, group=[5] * 20)
+    dx.LinearRanker().fit_queries(q).save(tmp_path / "m.json")
+    dx.data.write_parquet(q, tmp_path / "q.parquet")
+    shown = succeed("explain", tmp_path / "m.json", tmp_path / "q.parquet", "--report", tmp_path / "e.html")
+    short = next(line for line in shown.stdout.splitlines() if "bm" in line or "nn" in line or "n n" in line)
+    assert len(short) < 1200
+    refusal = refused("explain", tmp_path / "m.json", tmp_path / "q.parquet", "--feature-columns", "zz")
+    page = (tmp_path / "e.html").read_text("utf-8")
+    for text in (shown.stdout, shown.stderr, refusal, page):
+        assert not {"\u2028", "\u2029", "\u200f", "\u061c"} & set(text)
+        assert not any(line.startswith("zz25") for line in text.splitlines())
+        assert LONG[:1000] not in text
+
+
+def test_errors_notes_and_remarks_show_a_name_on_one_line(capsys):
+    problems = InputError("2 lines:", lines=["a\nb", LONG], python="Type x\ty.")
+    first, second, third, fix = str(problems.at("f")).split("\n")
+    assert (first, second, fix) == ("f: 2 lines:", r"  a\nb", r"Type x\ty.")
+    assert len(third) < 300
+    with pytest.warns(UserWarning, match=r"^a\\nb$"):
+        warn("a\nb")
+    remark("a\nb", "c")
+    assert capsys.readouterr().err == "a\\nb\nc\n"
+
+
+def command(*arguments, **environment):
+    """A command in a process of its own, whose standard output has another encoding."""
+    call = [sys.executable, "-m", "directrix", *arguments]
+    done = subprocess.run(call, capture_output=True, env=os.environ | environment, check=False)
+    assert b"Traceback" not in done.stderr
+    return done
+
+
+@pytest.mark.parametrize("environment", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C"}], ids=str)
+def test_a_terminal_with_few_characters_shows_the_others_as_escapes(tmp_path, environment):
+    run_file = os.fsencode(tmp_path / "run") + b"\xff\n"
+    (tmp_path / "qrels").write_text("1 0 d1 1\n")
+    with open(run_file, "wb") as file:
+        file.write("1 Q0 d1 1 2 größe\n".encode())
+    for arguments in (["train", "--help"], ["evaluate", tmp_path / "qrels", run_file]):
+        assert command(*arguments, **environment).returncode == 0
+    exact = command("evaluate", tmp_path / "qrels", run_file, "-f", "tsv", **environment)
+    if environment == {"PYTHONIOENCODING": "ascii"}:
+        assert exact.returncode == 1
+        assert rb"has the encoding ascii, which lacks '\xf6'" in exact.stderr
+    else:
+        assert "größe" in exact.stdout.decode()
+
+
+@pytest.fixture
+def model(tmp_path):
+    q, _ = dx.data.make_linear(n_queries=20, docs_per_query=5, n_features=2, seed=0)
+    dx.LinearRanker().fit_queries(q).save(tmp_path / "m.json")
+    return tmp_path / "m.json"
+
+
+@pytest.mark.parametrize("path", ["features names", "training result message", "training versions numpy"])
+def test_half_a_character_in_a_model_is_rejected(model, path):
+    content = json.loads(model.read_text())
+    *parts, last = path.split()
+    value = content
+    for part in parts:
+        value = value[part]
+    value[last] = ["\ud800", "b"] if last == "names" else "\ud800"
+    model.write_text(json.dumps(content))
+    with rejects(InputError):
+        dx.load(model)
+
+
+def test_a_page_shows_a_file_whose_name_no_text_can_hold(model, tmp_path):
+    odd = os.fsdecode(os.fsencode(tmp_path / "m") + b"\xff\n.json")
+    os.rename(model, odd)
+    succeed("describe", odd, "--report", tmp_path / "c.html")
+    assert r"m\udcff" in (tmp_path / "c.html").read_text("utf-8")
+
+
+def test_half_a_character_in_names_of_columns_and_categories_is_rejected():
+    labels, columns = [0, 1, 1, 0], {"\ud800": [1.0, 2, 3, 4]}
+    with rejects(InputError):
+        dx.Queries.from_arrays(columns, labels, group=[4])
+    import pandas as pd
+
+    brands = pd.Categorical.from_codes([0, 1, 0, 1], pd.Index(["a", "\ud800"], dtype=object))
+    frame = pd.DataFrame({"brand": brands, "label": labels, "qid": 1})
+    with rejects(InputError):
+        dx.Queries.from_frame(frame)
+    with rejects(InputError):
+        dx.text.Index.build([{"id": "a", "\ud800": "word"}])

@@ -101,7 +101,7 @@ def test_columns_of_a_table_are_features(here, tmp_path):
     table.write_text("qid,docno,dense,rank,year,name\n0,d1,0.5,1,1958,a\n0,d2,,2,1960,b\n")
     result = features(here, tmp_path / "f.parquet", "--with", table, "--with", here / "bm25.run")
     assert "note: 1 of 30 queries of the run 'bm25' are in the run 'dense'" in result.stderr
-    names = dx.data.read_parquet(tmp_path / "f.parquet").feature_names
+    names = dx.data.read_parquet(tmp_path / "f.parquet", missing="nan").feature_names
     assert names[-3:] == ("run.dense", "run.year", "run.bm25")
     table.write_text("qid,docno,name\n0,d1,a\n")
     result = features(here, tmp_path / "g.parquet", "--with", table, status=1)
@@ -164,3 +164,52 @@ def test_what_cannot_be_used_is_refused(here, tmp_path, monkeypatch, arguments, 
     given = [here / word if (here / word).exists() else word for word in arguments]
     assert message in refused(*given, status=status)
     assert not list(tmp_path.iterdir())
+
+
+def _with(here, tmp_path, table):
+    path = tmp_path / "shop.csv"
+    path.write_text(table)
+    stderr = features(here, tmp_path / "f.parquet", "--with", path).stderr
+    q = dx.data.read_parquet(tmp_path / "f.parquet", missing="nan")
+    assert q.feature_names[-1].startswith("run.")
+    keys = zip(map(str, np.repeat(q.query_ids, np.diff(q.qptr))), q.doc_ids, strict=True)
+    return dict(zip(keys, q.features[:, -1].tolist(), strict=True)), stderr
+
+
+@pytest.mark.filterwarnings("default")
+def test_an_empty_cell_is_a_missing_value(here, tmp_path):
+    candidates = dx.read_trec_run(here / "bm25.run")
+    docs = candidates.doc_ids[:3].tolist()
+    rows = "".join(f"0,{doc},{price}\n" for doc, price in zip(docs, ("10", "", "12"), strict=True))
+    for name, absent in (("price", np.nan), ("score", 10.0)):  # a document without a score was not retrieved
+        values, stderr = _with(here, tmp_path, f"qid,docno,{name}\n{rows}")
+        found = [values["0", doc] for doc in (*docs, candidates.doc_ids[3])]
+        np.testing.assert_array_equal(found, [10.0, np.nan, 12.0, absent])
+        assert f"values are missing, which training treats by --missing: run.{name} (" in stderr
+    refused("train", tmp_path / "f.parquet", "--method", "Regression", "-o", tmp_path / "m.json")
+
+
+def test_scores_of_a_run_that_are_missing_stay_missing(here):
+    index, candidates = Index.load(here / "docs.index"), dx.read_trec_run(here / "bm25.run")
+    other = dx.data.Run("other", ("0",), [0, 2], candidates.doc_ids[:2], [5.0, np.nan])
+    with pytest.warns(UserWarning, match="1 of 30 queries"):
+        q = index.features(here / "queries.tsv", candidates, runs=[other], names=["run.other"])
+    found = q.features[q.qptr[0] : q.qptr[2], 0]
+    np.testing.assert_array_equal(found, [5.0, np.nan, *[5.0] * (q.qptr[1] - 2), *[0.0] * np.diff(q.qptr)[1]])
+
+
+@pytest.mark.parametrize("option", ["--with", "--run", "--qrels"])
+def test_messages_name_no_option_that_the_command_lacks(here, tmp_path, option):
+    (tmp_path / "products.csv").write_text("product_id,price\nd1,10\n")
+    given = ["--run", here / "bm25.run"] if option != "--run" else []
+    command = (
+        "text-features",
+        here / "docs.index",
+        here / "queries.tsv",
+        *given,
+        "-o",
+        tmp_path / "f.parquet",
+    )
+    text = refused(*command, option, tmp_path / "products.csv")
+    assert f"{tmp_path}/products.csv: there is no column qid" in text
+    assert text.endswith("the columns are product_id, price. Name it so in the file, or add it.")

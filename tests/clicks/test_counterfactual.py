@@ -1,6 +1,7 @@
 """Counterfactual evaluation: intervals, doubts, comparisons, and what is refused."""
 
 import json
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -93,7 +94,7 @@ def test_a_comparison_is_paired_by_query():
     apart = np.hypot(*(np.diff(one.interval)[0] for one in (a, b)))
     assert np.diff(pair.interval)[0] < 0.5 * apart
     assert result.compare("same", "old", "ips").p == 1.0
-    assert result.compare("same", "old", "ips").interval == (0.0, 0.0)
+    assert np.isnan(result.compare("same", "old", "ips").interval).all()
     assert "Differences of CTR@3" in str(result)
     assert json.loads(json.dumps(result.to_dict()))["estimates"][0]["estimator"] == "naive"
     with rejects(InputError):
@@ -157,6 +158,59 @@ def test_documents_that_the_log_never_shows_are_counted_and_doubted():
         evaluated(simulated(3), -TARGET, "CTR@3", ["whole-list"])
 
 
+def test_what_a_model_alone_predicts_is_doubted_too():
+    """Half of the new list was never shown, so the doubly robust value there is that of the model."""
+    q = dx.Queries.from_arrays(
+        np.tile(np.eye(6)[:, :5], (N, 1)),
+        np.zeros(6 * N),
+        qid=np.repeat(list(map(str, FEATURES.query_ids)), 6),
+        doc_ids=[*(f"d{i}" for i in range(5)), "x"] * N,
+    )
+    given = {"features": q, "propensities": [THETA, np.zeros(4)], "model": np.tile([*MEAN, 0.9], N)}
+    estimators = ["ips", "doubly-robust"]
+    rankers = {"new": np.tile([1.0, 0, 0, 0, 0, 2.0], N), "old": np.tile([2.0, 1.0, 0, 0, 0, -1.0], N)}
+    with (
+        pytest.warns(UserWarning, match="decide the sign .* Interleave the rankers"),
+        pytest.warns(UserWarning, match="new by doubly-robust: 50% .* is predicted by a model"),
+    ):
+        result = dx.clicks.evaluate(simulated(3), rankers, "P@2", estimators=estimators, **given)
+    assert result.estimate("old", "doubly-robust").doubts == ()
+
+
+@pytest.mark.parametrize("n_differ", [0, 4, 5, 6])
+def test_few_queries_that_differ_show_nothing(n_differ):
+    """Rankers that differ in some queries, always to the advantage of one: p is that of equal signs."""
+    log, reversed_order = simulated(2), TARGET[::-1]
+    everywhere = evaluated(log, {"old": TARGET, "new": reversed_order}, estimators=["doubly-robust"])
+    earned = [everywhere.sums[name, "doubly-robust"].earned for name in ("old", "new")]
+    gains = np.sort(earned[0] - earned[1])
+    alike = np.flatnonzero((earned[0] - earned[1]) >= gains[-9])[:n_differ]
+    changed = np.tile(TARGET, (N, 1))
+    changed[alike] = reversed_order
+    rankers = {"old": np.tile(TARGET, N), "new": changed.ravel()}
+    pair = evaluated(log, rankers, estimators=["doubly-robust"]).compare("old", "new", "doubly-robust")
+    assert pair.p >= min(1.0, 2 / 2**n_differ)
+    if n_differ:
+        assert (pair.interval[0] > 0.0) == (pair.p < 0.05)
+    assert (pair.p < 0.05) == (n_differ == 6)
+
+
+def test_queries_with_the_same_value_tell_no_variance():
+    clicks = {
+        "session": [1, 2],
+        "query": ["q", "r"],
+        "doc": ["a", "b"],
+        "position": [1, 1],
+        "clicked": [1, 1],
+    }
+    rankers = {"new": {"q": {"a": 1.0}, "r": {"b": 1.0}}}
+    with pytest.warns(UserWarning, match="only 2 queries"):
+        result = dx.clicks.evaluate(dx.clicks.Log.from_frame(clicks), rankers, "CTR@1", propensities=[1.0])
+    one = result.estimate("new", "ips")
+    assert "all queries have the same value" in one.doubts
+    assert np.isnan(one.interval).all()
+
+
 def test_the_effective_sample_is_that_of_the_factors_of_clicks():
     log = simulated(4)
     one = evaluated(log, measure="DCG@4", estimators=["ips"]).estimate("new", "ips")
@@ -200,3 +254,37 @@ def test_input_of_no_use_is_refused():
         of = options.pop("of", log)
         with rejects(InputError):
             evaluated(of, **options)
+
+
+@pytest.mark.parametrize("measure", ["nDCG(gain=linear)@2", "RR", "ROCArea", "AP"])
+def test_biased_measures_count_documents_that_the_log_never_shows(measure):
+    """As `evaluate` does with the gains as judgments: they stand at their ranks."""
+    log = dx.clicks.Log.from_frame(
+        {"query": ["q"] * 3, "doc": list("abc"), "position": [1, 2, 3], "clicked": [1, 0, 0]}
+    )
+    runs = {"new": {"q": {"x": 4.0, "a": 3.0, "y": 2.0, "b": 1.0}}, "old": {"q": {"a": 2.0, "b": 1.0}}}
+    with warnings.catch_warnings(action="ignore"):
+        result = dx.clicks.evaluate(log, runs, measure, biased=True, estimators=["naive"])
+    for name, run in runs.items():
+        expected = dx.evaluate(measure, run=run, qrels={"q": {"a": 1, "b": 0, "c": 0}})[measure]
+        np.testing.assert_allclose(result.estimate(name, "naive").value, expected, rtol=1e-12, atol=0)
+
+
+def test_counts_of_many_queries_and_one_deep_position_take_little_memory():
+    n = 3000
+    frame = {
+        "query": [f"q{i}" for i in range(n)],
+        "doc": ["d"] * n,
+        "position": [1] * n,
+        "clicked": [1, 0, 0] * (n // 3),
+    }
+    deep = {"query": ["q0"], "doc": ["e"], "position": [2**15 - 1], "clicked": [1]}
+    log = dx.clicks.Log.from_frame({key: frame[key] + deep[key] for key in frame})
+    rankers = {"one": {query: {"d": 1.0} for query in frame["query"]}}
+    tracemalloc.start()
+    with warnings.catch_warnings(action="ignore"):
+        result = dx.clicks.evaluate(log, rankers, "DCG@1", estimators=["naive"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1e8
+    assert result.n_sessions == n

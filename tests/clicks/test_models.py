@@ -1,5 +1,6 @@
 """Click models: closed forms by counting, EM against direct maximization, probabilities by enumeration."""
 
+import tracemalloc
 from itertools import product
 from math import log2
 
@@ -269,3 +270,33 @@ def test_what_is_no_model_is_rejected():
             dx.clicks.model("PBM", prior=prior)
     with rejects(dx.InputError):
         dx.clicks.model("PBM").log_likelihood(random_log())
+
+
+def deep_log(last, n_queries=3):
+    """A few sessions of short lists, and one row far below."""
+    rows = [(s, f"q{s % n_queries}", f"d{k}", k, (s + k) % 2) for s in range(60) for k in (1, 2)]
+    rows.append((0, "q0", "deep", last, 1))
+    names = ("session", "query", "doc", "position", "clicked")
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_row_at_a_deep_position_takes_little_memory(name):
+    log = Log.from_frame(deep_log(2**15 - 1))
+    tracemalloc.start()
+    if name == "UBM":
+        with rejects(dx.InputError):
+            models.model(name).fit(log)
+        log = Log.from_frame(deep_log(500))
+    model = models.model(name).fit(log)
+    model.perplexity(log), model.tables()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < (2e8 if name == "UBM" else 5e7)
+
+
+def test_simulated_lists_have_limits():
+    q, _ = dx.data.make_linear(5, 10, 3, seed=0)
+    for options in ({"model": "UBM", "n_positions": 2000}, {"n_positions": 2**15}):
+        with rejects(dx.InputError):
+            dx.clicks.simulate(q, q.labels, n_sessions=10, **options)

@@ -1,6 +1,7 @@
 """Tests of interleaved sessions and A/B tests: hand values, levels, coverage, power, users as clusters."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -150,11 +151,41 @@ def test_seeds_repeat_the_bootstrap():
     assert results[0].interval != results[2].interval
 
 
-def test_sessions_that_agree_have_no_error():
-    equal = interleaving_test(of_wins(0, 10, 0)).contrasts[0]
-    assert (equal.difference, equal.error, equal.p, equal.interval) == (0.0, 0.0, 1.0, (0.0, 0.0))
+@pytest.mark.parametrize("n", [2, 5, 10])
+@pytest.mark.parametrize("interval", ["delta", "bootstrap"])
+def test_sessions_that_agree_tell_no_error(n, interval):
+    equal = interleaving_test(of_wins(0, n, 0), interval=interval).contrasts[0]
+    np.testing.assert_equal((equal.difference, equal.error, equal.p), (0.0, np.nan, 1.0))
+    for won in interleaving_test(of_wins(n, 0, 0), interval=interval).contrasts:
+        np.testing.assert_equal((won.error, won.interval, won.detectable()), (np.nan, (np.nan,) * 2, np.nan))
+        assert won.p == pytest.approx(2 / 2**n, rel=1e-12)
+    ab = ab_test(log_of([[1]] * n + [[0]] * n, ["A"] * n + ["B"] * n), ["CTR@1"], interval=interval)
+    assert ab.contrasts[0].p == pytest.approx(2 / math.comb(2 * n, n), rel=1e-9)
+    np.testing.assert_equal(ab.contrasts[0].interval, (np.nan,) * 2)
+
+
+@pytest.mark.parametrize("interval", ["delta", "bootstrap"])
+def test_few_users_that_differ_among_equal_ones_show_nothing(interval):
+    """Five of a hundred sessions are won, none lost; five of fifty users of A click, none of B."""
+    won = interleaving_test(of_wins(5, 95, 0), interval=interval).contrasts[0]
+    assert won.p >= 2 / 2**5
+    assert won.interval[0] <= 0.0 < won.interval[1] < 0.1
+    log = log_of([[1]] * 5 + [[0]] * 95, ["A"] * 50 + ["B"] * 50)
+    clicked = ab_test(log, ["CTR@1"], interval=interval).contrasts[0]
+    assert clicked.p == pytest.approx(2 * math.comb(95, 45) / math.comb(100, 50), rel=1e-6)  # all five in A
+    assert clicked.interval[0] <= 0.0 < clicked.interval[1] < 0.3
+
+
+@pytest.mark.parametrize(("n", "is_known"), [(2, False), (5, False), (6, True)])
+def test_the_bootstrap_of_fewer_than_six_users_has_no_interval(n, is_known):
+    credits = {"A": np.arange(1.0, n + 1.0), "B": np.zeros(n)}
+    credit = by_measure(interleaving_test(credits))["credit"]
+    assert np.isfinite(credit.interval).all() == is_known
+    assert credit.p >= 2 / 2**n
+
+
+def test_wrong_powers_and_no_error_are_rejected():
     won = interleaving_test(of_wins(10, 0, 0)).contrasts[0]
-    assert (won.difference, won.error, won.p, won.interval) == (0.5, 0.0, 0.0, (0.5, 0.5))
     with rejects(InputError):
         won.sessions_needed(0.1)
     with rejects(InputError):

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.clicks import position_bias
 from directrix.clicks.log import Log
 from directrix.clicks.simulation import EXAMINATION
+from directrix.data import memory
 from tests.messages import rejects
 
 TRUE = np.array(EXAMINATION[:4]) / EXAMINATION[0]
@@ -26,6 +28,9 @@ def make_queries(n_queries=60, n_docs=6):
     labels = np.random.default_rng(0).integers(5, size=n_queries * n_docs).astype(float)
     X = (labels[:, None] == np.arange(5)).astype(float)
     return dx.Queries.from_arrays(X, labels, qid=np.repeat(np.arange(n_queries), n_docs))
+
+
+FEW = pytest.mark.filterwarnings("ignore:the log hardly identifies")
 
 
 def make_log(queries, policy, n_sessions=12_000, seed=0, **options):
@@ -64,10 +69,56 @@ def test_trust_bias_is_recovered_relative_to_the_first_position():
 def test_all_pairs_warns_where_clicks_look_like_trust_bias():
     queries = make_queries()
     trusting = make_log(queries, "shuffle", 60_000, trust=(0.95, [0.6, 0.4, 0.2, 0.1]))
-    with pytest.warns(UserWarning, match="clicks at position 2 are not in proportion.* with method trust"):
+    with pytest.warns(UserWarning, match="are not in proportion, by .* with method trust"):
         dx.clicks.propensities(trusting)
     equal = make_log(queries, "shuffle", 60_000, trust=(0.95, 0.3))  # another relevance, the same bias
     np.testing.assert_allclose(dx.clicks.propensities(equal).theta, TRUE, atol=0.08)
+
+
+def test_all_pairs_warns_of_published_trust_bias_with_two_rankers():
+    """Documents move little, so each pair of positions alone tells less; Vardasbi et al. (2020)."""
+    q, _ = dx.data.make_linear(n_queries=200, docs_per_query=20, n_features=5, n_labels=5, seed=0)
+    rankers = {
+        name: q.labels + 2.0 * np.random.default_rng(seed).normal(size=q.n_docs)
+        for seed, name in enumerate("AB")
+    }
+    other = np.array([0.65, 0.26, 0.15, 0.11, 0.08, 0.06, 0.05, 0.04, 0.03, 0.03])
+    log = dx.clicks.simulate(q, rankers, n_sessions=20_000, seed=0, trust=(np.full(10, 0.98), other))
+    with pytest.warns(UserWarning, match="not in proportion"):
+        dx.clicks.propensities(log, n_resamples=20)
+    dx.clicks.propensities(dx.clicks.simulate(q, rankers, n_sessions=20_000, seed=0), n_resamples=20)
+
+
+@FEW
+@pytest.mark.parametrize("trust", [None, (0.95, [0.6, 0.4, 0.2, 0.1])])
+def test_all_pairs_warns_where_a_short_log_cannot_exclude_trust_bias(trust):
+    log = make_log(make_queries(), "swap", 250, trust=trust)
+    with pytest.warns(UserWarning, match="too short to exclude that users trust some positions more"):
+        dx.clicks.propensities(log, n_resamples=20)
+
+
+def test_the_test_of_trust_bias_has_its_level():
+    """Without trust bias the statistic is in units of its standard error."""
+    queries, found = make_queries(), []
+    for seed in range(40):
+        cells = make_log(queries, "shuffle", 3_000, seed=seed)
+        moved = position_bias._Moved.of(cells.aggregate(), cells.pairs, 4)
+        links = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+        found.append(position_bias._test_of_trust(moved, links, len(cells.pairs.query_ids)))
+    above, double = np.array(found).T
+    assert abs(above.mean()) < 3.0 / np.sqrt(40)
+    assert 0.7 < above.std() < 1.4
+    assert (double < -2.0).mean() > 0.9
+
+
+@pytest.mark.filterwarnings("ignore:the log is too short")
+@pytest.mark.parametrize("method", ["all-pairs", "pivot", "chain", "random-pair", "em"])
+def test_fewer_than_six_queries_have_no_intervals(method):
+    frame = {"query": np.repeat(np.arange(5), 4), "doc": list("aabb") * 5, "position": [1, 2, 2, 1] * 5}
+    log = Log.from_frame(frame | {"impressions": [100] * 20, "clicks": [50, 30, 11, 20] * 5})
+    with pytest.warns(UserWarning, match="hardly identifies .* of at least 6 queries"):
+        estimate = dx.clicks.propensities(log, method, n_resamples=20)
+    assert estimate.interval.tolist() == [[1.0, 1.0], [0.0, np.inf]]
 
 
 def test_progress_counts_samples():
@@ -76,6 +127,7 @@ def test_progress_counts_samples():
     assert calls == [(done, 20, "resampling") for done in range(20)]
 
 
+@FEW
 def test_ratios_are_sums_by_hand():
     # document a at 1 and 2, document b at 2 and 1, document c at 2 and 3 and at 1
     rows = [("a", 1, 4, 2), ("a", 2, 8, 2), ("b", 1, 10, 5), ("b", 2, 2, 1), ("c", 1, 5, 1), ("c", 2, 4, 1)]
@@ -97,6 +149,7 @@ def test_ratios_are_sums_by_hand():
         theta("random-pair")
 
 
+@FEW
 def test_equal_impressions_make_random_pair_the_ratio_of_clicks():
     rows = [("a", 1, 50, 30), ("a", 2, 50, 11), ("b", 1, 50, 8), ("b", 2, 50, 7)]
     columns = dict(zip(("doc", "position", "impressions", "clicks"), zip(*rows, strict=True), strict=True))
@@ -127,6 +180,7 @@ def test_em_warns_of_few_impressions_with_which_it_is_too_flat():
     assert abs(dx.clicks.propensities(log, n_resamples=20).theta[2] / TRUE[2] - 1.0) < 0.1
 
 
+@FEW
 def test_impressions_of_documents_at_other_positions_do_not_count():
     docs = list(map(str, range(50)))
     frame = {"query": ["q"] * 100, "doc": docs + docs[1::-1] + docs[2:], "position": [*range(1, 51)] * 2}
@@ -134,6 +188,7 @@ def test_impressions_of_documents_at_other_positions_do_not_count():
     dx.clicks.propensities(Log.from_frame(frame), "em", n_positions=2)
 
 
+@pytest.mark.filterwarnings("ignore:the log is too short")
 def test_wide_intervals_are_a_warning_and_an_error_where_gains_would_divide_by_nothing():
     queries = make_queries()
     log = make_log(queries, "shuffle", 40)
@@ -153,6 +208,7 @@ def test_a_log_of_clicks_alone_and_one_without_clicks_at_the_top_tell_nothing():
             dx.clicks.propensities(Log.from_frame(frame | {"clicked": clicked}))
 
 
+@pytest.mark.filterwarnings("ignore:the log is too short")
 def test_a_propensity_that_rises_warns_of_mixed_devices():
     frame = {"query": np.repeat(np.arange(20), 4), "doc": ["a"] * 80, "position": [1, 2, 3, 4] * 20}
     frame |= {"impressions": [200, 200, 100, 100] * 20, "clicks": [100, 30, 25, 20] * 20}
@@ -186,6 +242,7 @@ def test_a_log_in_which_no_document_moves_is_refused(method):
         dx.clicks.propensities(log, method)
 
 
+@FEW
 def test_what_else_cannot_be_estimated_is_refused():
     queries = make_queries()
     swapped = make_log(queries, "swap", 3_000)
@@ -243,3 +300,16 @@ def test_intervals_cover_the_truth(method, eta):
         covered.append((low <= TRUE**eta) & (TRUE**eta <= high))
     share = np.mean(covered, axis=0)[1:].mean()
     assert 0.90 <= share <= 0.99, share
+
+
+@pytest.mark.parametrize("method", ["all-pairs", "trust"])
+def test_sums_that_do_not_fit_into_memory_are_rejected(method, monkeypatch):
+    """Their number grows with queries times positions, or pairs of positions."""
+    q, _ = dx.data.make_linear(3000, 40, 3, seed=0)
+    log = dx.clicks.simulate(q, q.labels, n_sessions=60_000, policy="shuffle", n_positions=40, eta=0.0)
+    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 20)
+    monkeypatch.setattr(memory, "_NOT_ASKED", 1 << 20)
+    with pytest.raises(
+        dx.InputError, match=r"by position would take .* Type propensities.log, n_positions=10"
+    ):
+        dx.clicks.propensities(log, method)

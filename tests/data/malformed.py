@@ -91,7 +91,6 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     "value-null": (b"1 qid:1 1:NULL\n", r"bad:1: the value of '1:NULL' is missing.*missing='nan'"),
     "value-infinite": (b"1 qid:1 1:-inf\n", r"bad:1: the value of '1:-inf' is infinite"),
     "value-overflow": (b"1 qid:1 1:1e400\n", r"bad:1: the value of '1:1e400' is too large"),
-    "value-above-float32": (b"1 qid:1 1:1e39\n", r"bad:1: the value of '1:1e39' is too large for float32"),
     # the file as a whole
     "cut-off-in-a-line": (_GOOD + b"1 qid:1 1:0.5", r"bad:3: the file ends within a line, after feature 1"),
     "cut-off-before-the-comment": (
@@ -116,9 +115,9 @@ FILES: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
     "carriage-return-in-a-line": (_MANY * 300 + b"1 qid:1 1:1\r2:1\n", r"bad:60001: a carriage return"),
     "side-file-with-nul": (_side_file("3\0\n"), r"query:1: a NUL byte"),
     # numbers that are rounded by big integers
-    "value-1e308": (
-        b"0 qid:1\t1:0\n" * 3 + b"1e308 qid:1 1:1.000000000000000000000000000000000000001e308\n",
-        r"bad:4: the value of '1:1.0*[.]* *.* is too large for float32",
+    "value-1e309": (
+        b"0 qid:1\t1:0\n" * 3 + b"1e308 qid:1 1:1.000000000000000000000000000000000000001e309\n",
+        r"bad:4: the value of '1:1.0*[.]* *.* is too large for float64",
     ),
     "json": (b'{"format": "directrix/1"}\n', r"bad is JSON, as model files are"),
     "many-bad-lines": (

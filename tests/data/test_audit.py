@@ -84,6 +84,15 @@ def test_remarks_and_json():
     assert json.loads(json.dumps(report.to_dict())) == report.to_dict()
 
 
+def test_queries_without_an_irrelevant_document_are_counted():
+    """Any ranking of them has AP 1; a query with different labels above 0 is one of them."""
+    q = dx.Queries.from_arrays(np.zeros((7, 1)), [1, 2, 1, 0, 0, 0, 1], group=[2, 2, 2, 1])
+    assert dx.evaluate("AP", np.zeros(2), [1, 2], group=[2])["AP"] == 1.0
+    report = dx.data.audit({"a": q})
+    assert report.files[0].queries_all_relevant == 2
+    assert "a: 2 of 4 queries have no irrelevant document; AP and other" in "\n".join(report.remarks())
+
+
 def test_missing_values_hide_no_others():
     """A block of rows with NaN in a column says nothing about the other blocks."""
     n = 8192 + 2

@@ -1,5 +1,6 @@
 """The table of formats: what it names exists, and every file is taken for what it is."""
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -103,3 +104,65 @@ def test_hexadecimal_identifiers_are_no_numbers(tmp_path):
     (tmp_path / "a.csv").write_text("qid,docno,label,f\n1,0xab,0,3\n1,0xcd,1,2\n")
     q = dx.data.read_parquet(tmp_path / "a.csv")
     assert (list(q.doc_ids), q.features.ravel().tolist()) == (["0xab", "0xcd"], [3.0, 2.0])
+
+
+CONTENTS = {
+    "2790 Q0 Report,_1992 1 17.5 t\n2790 Q0 Other 2 3.5 t\n": "run",
+    "2790 Q0 Other 1 3.5 bm25,k1=0.9\n": "run",
+    "1 Q0 a 1 0,5 t\n": "run",  # the reader says that this is no number
+    "1 Q0 a,b 1 inf t\n": "run",
+    "1 Q0 a,b 1 2 t x\n": "run",
+    "1 0 a,b nan\n": "qrels",
+    "1 Q0 a 1 high,up t\n2 Q0 b 1 2 t\n2 Q0 c 2 1 t\n": "run",
+    "2790 0 Report,_1992 1\n2790 0 Other 0\n": "qrels",
+    "q 0 #tag 1\n": "qrels",
+    "#1 0 d 1\n#1 0 e 1\n": "qrels",
+    "# of a colleague\nq 0 d 1\n": "qrels",
+    "# of a, colleague\nq 0 d 1\n": "qrels",
+    "query-id corpus-id score\nq d 1\n": "qrels",
+    "q 0 b 1 see note\nq 0 c 0\n": "qrels",
+    "1\t0\td\t1\n": "qrels",
+    "q1 12:34 1\n": "qrels",
+    "query-id\tcorpus-id\tscore\nq\td\t1\n": "tsv",
+    "qid,docno,score\r\n1,a,2\r\n": "csv",
+    "qid,label,f\n": "csv",
+    "qid,label,f\n1,0\n": "csv",  # the reader says which row is damaged
+    "my query,doc id,label 1\na,b,2\n": "csv",
+    'qid,"a, b"\n1,2\n': "csv",
+    "\n\nqid,label\n1,2\n": "csv",
+    '\n{"qid": 1}\n': "jsonl",
+    '{"format": "directrix/1"}\n': "json",
+    "1 qid:1 1:2,5\n": "letor",
+    "1 1:0.5 2:3 # 7 8 9\n0 1:1\n": "letor",
+    "# a, b\n\n1 qid:1 1:2\n": "letor",
+    "0.5\n\n-1\n": "scores",
+    "q;0;d;1\n": "",
+    "": "",
+}
+
+
+@pytest.mark.parametrize("text", CONTENTS)
+@pytest.mark.parametrize("pack", [bytes, b"\xef\xbb\xbf".__add__, gzip.compress])
+def test_the_first_block_decides_what_a_file_holds(text, pack, tmp_path):
+    (tmp_path / "a").write_bytes(pack(text.encode()))
+    assert formats.content_of(tmp_path / "a") == CONTENTS[text]
+
+
+def test_tables_with_empty_lines_before_their_names_are_read(tmp_path):
+    (tmp_path / "a.csv").write_text("\n\nqid,docno,score\n1,a,2\n")
+    (tmp_path / "a.jsonl").write_text('\n{"qid": 1, "docno": "a", "score": 2}\n')
+    for name in ("a.csv", "a.jsonl"):
+        assert dx.read_trec_run(tmp_path / name).doc_ids.tolist() == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", b"qid,docno,score\nq,caf\xe9,2\n"),
+        ("a.jsonl", b'{"qid": "caf\xe9", "docno": 1, "score": 2}\n'),
+    ],
+)
+def test_text_that_is_not_utf8_gets_its_command(name, text, tmp_path):
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(dx.InputError, match="iconv -f latin1"):
+        dx.read_trec_run(tmp_path / name)

@@ -252,3 +252,74 @@ def test_a_click_log_takes_them_as_features(tmp_path):
         q = dx.clicks.training_data(log, features, "ips", propensities=[1.0, 0.5])
         np.testing.assert_array_equal(q.labels, [0.0, 2.0])
         assert q.feature_names == ("title_query", "body_query", "votes")
+
+
+def _logged(qid, name, /, **features):
+    pairs = [{"name": key, "value": value} for key, value in features.items()]
+    return {"qid": qid, "hits": {"hits": [{"_id": name, "fields": {"_ltrlog": [{"l": pairs}]}}]}}
+
+
+def _of_vespa(qid, **features):
+    fields = {"documentid": f"id:a:b::{qid}", "matchfeatures": features}
+    return {"qid": qid, "root": {"children": [{"id": "1", "fields": fields}]}}
+
+
+def test_a_value_that_is_missing_is_not_0(tmp_path):
+    """Vespa writes null for NaN; Elasticsearch logs no value where its model takes 0."""
+    for responses in ([_of_vespa(1, f=None, g=2)], [_logged(1, "a", f=float("nan"), g=2)]):
+        path = written(tmp_path / "log.jsonl", *responses, _of_vespa(2, f=1, g=2))
+        with pytest.raises(InputError, match="nan at row 0"):
+            read_responses(path, missing="error")
+        assert np.isnan(read_responses(path, missing="nan").features[0, 0])
+        assert read_responses(path, missing="zero").features[0].tolist() == [0.0, 2.0]
+    path = written(tmp_path / "log.jsonl", _logged(1, "a", f=1), _logged(2, "b", f=1, g=2))
+    assert read_responses(path, missing="error").features[0].tolist() == [1.0, 0.0]
+
+
+def test_features_with_other_names_in_each_document_take_no_room(tmp_path):
+    path = written(tmp_path / "log.jsonl", *(_logged(i, "a", **{f"f{i}": i + 1}) for i in range(50)))
+    q = read_responses(path)
+    assert q.features.format == "csr"
+    np.testing.assert_array_equal(q.features.toarray(), np.diag(np.arange(1.0, 51.0)))
+    dense = read_responses(path, missing="nan").features
+    np.testing.assert_array_equal(np.nan_to_num(dense), q.features.toarray())
+
+
+def test_a_matrix_without_room_is_rejected(tmp_path, monkeypatch):
+    path = written(tmp_path / "log.jsonl", *(_logged(i, "a", **{f"f{i}": 1}) for i in range(50)))
+    monkeypatch.setattr("directrix.data.memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("directrix.data.memory._NOT_ASKED", 1000)
+    with pytest.raises(InputError, match=r"50 documents with 50 features would take .* Log fewer features"):
+        read_responses(path, missing="nan")
+
+
+@pytest.mark.parametrize(
+    ("response", "said"),
+    [
+        (_logged(1, "a", f=10**400), "the feature 'f' is .*, must be a number"),
+        (_logged(1, "a", f=-(10**400)), "the feature 'f' is .*, must be a number"),
+        (_logged(1, "a", f=True), "the feature 'f' is True, must be a number"),
+        (_logged(1, None, f=1), "an identifier is None, must be text or an integer"),
+        (_logged(1, ["a"], f=1), r"an identifier is \['a'\], must be text"),
+        (_logged([1], "a", f=1), r"an identifier is \[1\], must be text"),
+        (_logged(*(True, "a"), f=1), "an identifier is True, must be text"),
+    ],
+)
+def test_values_and_identifiers_are_checked(tmp_path, response, said):
+    with pytest.raises(InputError, match=f"log.jsonl:1: {said}"):
+        read_responses(written(tmp_path / "log.jsonl", response))
+
+
+def test_names_of_features_are_text(tmp_path):
+    response = _logged(1, "a", f=[1], g=1)
+    response["hits"]["hits"][0]["fields"]["_ltrlog"][0]["l"].append({"name": 5, "value": [1]})
+    with pytest.raises(InputError, match="the name of a feature is 5, must be text"):
+        read_responses(written(tmp_path / "log.jsonl", response))
+
+
+def test_7_and_its_text_are_one_query(tmp_path):
+    path = written(
+        tmp_path / "log.jsonl", _logged(7, "a", f=1), _logged("7", "b", f=2), _logged(7.0, "c", f=3)
+    )
+    q = read_responses(path)
+    assert (q.query_ids, q.doc_ids.tolist()) == (("7",), ["a", "b", "c"])

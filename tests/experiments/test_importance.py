@@ -116,6 +116,36 @@ def test_a_sample_has_whole_queries_and_the_seed_decides_which():
     assert permutation_importance(RANKER, Q, n_docs=10**6).n_queries == 12
 
 
+def test_a_sample_says_so():
+    """The values of a sample are not those of all queries that were given."""
+    (table,) = permutation_importance(RANKER, Q, n_docs=20, seed=4).tables()
+    assert any("Measured on 3 of 12 queries, drawn at random" in note for note in table.notes)
+    (table,) = permutation_importance(RANKER, Q).tables()
+    assert not any("drawn at random" in note for note in table.notes)
+
+
+def test_the_headline_names_only_features_that_matter_more_than_by_chance():
+    """One feature orders the documents; of 40 others some seem important, each alone, by chance."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30 * 12, 41))
+    q = dx.Queries.from_arrays(X, np.digitize(X[:, 0], [0.5, 1.5]), group=[12] * 30)
+    weights = np.append(1.0, np.full(40, 0.25))
+    result = permutation_importance(Fixed(lambda X: X @ weights), q, n_repeats=1)
+    assert sum(result.interval(j)[0] > 0.0 for j in range(1, 41)) > 0
+    assert result.headline.startswith("most important: feature 1")
+    few = permutation_importance(Fixed(lambda X: X[:, 0]), q.take([0]))
+    assert few.headline == "no feature has an importance that is more than chance on 1 query"
+    noise = permutation_importance(Fixed(lambda X: X[:, 1:] @ weights[1:]), q, n_repeats=1)
+    assert "feature 1" not in noise.headline.split(", ")
+
+
+def test_one_query_and_equal_falls_tell_no_error():
+    one = permutation_importance(RANKER, Q.take([0]))
+    assert np.isnan(one.error[:1]).all()
+    assert one.interval(0) == (-np.inf, np.inf)
+    assert "-inf" not in one.tables()[0].text()
+
+
 def test_sparse_features_give_the_same():
     sparse = dx.Queries.from_arrays(sp.csr_array(Q.features), Q.labels, group=np.diff(Q.qptr))
     np.testing.assert_array_equal(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from directrix.fusion.combination import (
 )
 from directrix.fusion.engines import ENGINES, computes, configuration
 from directrix.fusion.methods import Weigher, dominated
+from directrix.registry import MEASURES, classes
 from tests.messages import rejects
 from tests.reference.lines import points_between
 
@@ -44,7 +46,7 @@ def mean(weigher, kind, weights, *by):
     return np.nanmean(weigher.value(Combination(kind, tuple(weights), *by)))
 
 
-@pytest.mark.parametrize("measure", ["nDCG@5", "AP", "P@5", "RR", "ERR@5", "Recall@5"])
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP", "P@5", "RR", "ERR@5", "Recall@5", "Rprec", "ROCArea"])
 @pytest.mark.parametrize("normalizer", NORMALIZERS)
 def test_the_optimum_of_two_runs_is_the_best_of_all_intervals_between_crossings(measure, normalizer):
     pool, weigher = pool_and_weigher(measure, seed=8, n_queries=5, n_docs=14)
@@ -55,11 +57,89 @@ def test_the_optimum_of_two_runs_is_the_best_of_all_intervals_between_crossings(
     every = [mean(weigher, "linear", (1.0 - a, a), normalizer) for a in points.tolist()]
     found = weigher.linear(normalizer)
     best = weigher.mean(found.combination)
-    # the two ends are single points, at which documents that one run lacks tie
-    assert best == pytest.approx(max(every[2:]), abs=1e-12)
-    assert max(every[:2]) <= max(every[2:]) + 1e-12
+    assert best == pytest.approx(max(every), abs=1e-12)
     for a in np.linspace(*found.interval, 12)[1:-1]:
         assert mean(weigher, "linear", (1.0 - a, a), normalizer) == pytest.approx(best, abs=1e-12)
+
+
+def sparse(seed, n_runs=2, digits=15):
+    """Short runs of different documents, some of them not judged, and judged ones that no run has."""
+    rng = np.random.default_rng(seed)
+    qrels = {f"q{q}": {f"d{d}": int(rng.integers(-1, 3)) for d in range(15)} for q in range(4)}
+    runs = {f"r{i}": {} for i in range(n_runs)}
+    for query, judged in qrels.items():
+        for run in runs.values():
+            kept = [f"d{d}" for d in range(12) if d == 0 or rng.random() < 0.4]
+            run[query] = {d: round(rng.normal() + 0.5 * max(judged[d], 0), digits) for d in kept}
+        qrels[query] = {
+            d: max(grade, d == "d1") for d, grade in judged.items() if grade or rng.random() < 0.5
+        }
+    return runs, qrels
+
+
+def every_measure():
+    return [kind().name for kind in classes(MEASURES).values()] + [
+        "nDCG@3",
+        "P@3",
+        "AP(empty=skip)",
+        "nDCG(ties=worst)@4",
+    ]
+
+
+@pytest.mark.parametrize("digits", [15, 0])
+@pytest.mark.parametrize("measure", every_measure())
+def test_values_are_those_that_evaluate_gives_to_each_run_alone(measure, digits):
+    if dx.measure(measure).form is None:
+        with pytest.raises(dx.InputError, match=r"not a sum over the ranks|by subtopic"):
+            dx.fuse(*sparse(0), measure, n_folds=2)
+        return
+
+    def value(run):
+        return dx.evaluate(measure, run=run, qrels=qrels)[measure]
+
+    for seed in range(3):
+        runs, qrels = sparse(seed, digits=digits)
+        fusion = dx.fuse(runs, qrels, measure, n_folds=2)
+        for name, run in runs.items():
+            assert fusion.runs[name] == pytest.approx(value(run), rel=1e-12, nan_ok=True)
+        for row in fusion.rows:
+            applied = replace(fusion, method=row.method, of_class={"": row.combination}).apply(runs)
+            assert row.value == pytest.approx(value(applied), rel=1e-9, nan_ok=True), row.method
+
+
+@pytest.mark.parametrize(
+    "measure", ["nDCG@3", "AP", "RR", "P@3", "Rprec", "ROCArea", "AP(ties=trec)", "DCG@5"]
+)
+@pytest.mark.parametrize("digits", [15, 1])
+def test_no_weights_of_a_grid_with_both_ends_are_better(measure, digits):
+    for seed in range(3):
+        pool = pool_of(runs_of(sparse(seed, digits=digits)[0]), sparse(seed, digits=digits)[1])
+        weigher = Weigher(pool, dx.measure(measure), 0)
+        for found in (
+            weigher.linear("min-max"),
+            weigher.linear("none"),
+            weigher.best(Combination("rrf", (0.5, 0.5))),
+        ):
+            shape = found.combination
+            grid = [replace(shape, weights=(1.0 - t, t)) for t in np.linspace(0.0, 1.0, 101).tolist()]
+            assert weigher.mean(shape) >= max(map(weigher.mean, grid)) - 1e-9
+            assert found.interval or shape.weights in ((1.0, 0.0), (0.5, 0.5), (0.0, 1.0))
+
+
+@pytest.mark.parametrize("n_runs", [2, 3])
+@pytest.mark.parametrize("measure", ["nDCG@3", "AP", "ROCArea"])
+def test_a_weight_of_0_leaves_a_run_out(measure, n_runs):
+    runs, qrels = sparse(3, n_runs)
+    weigher = Weigher(pool_of(runs_of(runs), qrels), dx.measure(measure), 0)
+    for single in weigher.single_runs:
+        alone = weigher.mean(single)
+        for normalizer in NORMALIZERS:
+            assert mean(weigher, "linear", single.weights, normalizer) == pytest.approx(alone, rel=1e-12)
+            assert weigher.mean(weigher.linear(normalizer).combination) >= alone - 1e-12
+    for engine in ENGINES:
+        combination = Combination("rrf", (0.0, 1.0))
+        assert not computes(engine, combination)
+        assert any("weight 0" in note for note in configuration(engine, ("a", "b"), combination)[1])
 
 
 @pytest.mark.parametrize("measure", ["nDCG@5", "AP", "P@5", "Recall@5"])
@@ -223,7 +303,9 @@ def test_documents_with_the_same_scores_tie_wherever_they_are():
     for n in range(1, 60):
         scores = np.tile(rng.random((n, 10)), (5, 1))
         docs = np.arange(5 * n).astype(object)
-        pool = Pool(tuple("abcdefghij"), ("q",), np.array([0, 5 * n]), docs, np.zeros(5 * n), scores)
+        pool = Pool(
+            tuple("abcdefghij"), ("q",), np.array([0, 5 * n]), docs, np.zeros(5 * n), scores, docs >= 0
+        )
         found = Combination("linear", tuple(rng.dirichlet(np.ones(10))), "none").scores(pool)
         assert len(np.unique(found)) == n
 

@@ -340,3 +340,10 @@ def test_data_without_groups_are_refused():
         for_lightgbm.objective("ApproxNDCG")(np.zeros(800), data)
     with rejects(dx.InputError):
         for_lightgbm.metric("nDCG@5")(np.zeros(800), data)
+
+
+def test_catboost_refuses_validation_that_cannot_choose():
+    pytest.importorskip("catboost")
+    data = {"group": SIZES, "eval_set": (VALID.features, np.zeros(VALID.n_docs), SIZES_VALID)}
+    with rejects(dx.InputError):
+        for_catboost.boost("ApproxNDCG", Q.features, Q.labels, iterations=2, **data)

@@ -107,3 +107,9 @@ def test_refused(tmp_path):
         early_stopping(VALID, "nDCG@0")
     with rejects(InputError):
         early_stopping(tmp_path / "none")
+
+
+def test_validation_that_cannot_choose_is_refused():
+    flat = replace(VALID, labels=np.zeros(VALID.n_docs))
+    with rejects(InputError):
+        trained(callback=early_stopping(flat, "AP"))

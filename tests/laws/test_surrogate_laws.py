@@ -50,11 +50,12 @@ def test_a_measure_of_your_own_keeps_the_laws():
         lambda k, **below: dx.SoftNDCG(k=k, **below),
     ],
 )
-def test_cut_offs_pull_from_any_rank_and_the_papers_form_does_not(cut, k):
-    assert "pulls_at_ties" in cut(k).properties
-    assert not list(pulls_at_ties(cut(k), np.random.default_rng(0)))
-    assert "pulls_at_ties" not in cut(k, below=0.0).properties
-    assert list(pulls_at_ties(cut(k, below=0.0), np.random.default_rng(0)))
+def test_the_papers_form_of_a_cut_off_does_not_pull_at_ties_and_a_share_of_the_discount_does(cut, k):
+    assert "pulls_at_ties" not in cut(k).properties
+    assert list(pulls_at_ties(cut(k), np.random.default_rng(0)))
+    for pulling in (cut(k, below=0.9), cut(k).with_share(0.9), cut(k).with_share(0.3)):
+        assert "pulls_at_ties" in pulling.properties
+        check_surrogate(pulling)
 
 
 def test_every_surrogate_is_tested():
@@ -100,6 +101,42 @@ class _Without:
 
     def __getattr__(self, name):
         return getattr(self.inner, name)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Margin:
+    """A squared hinge of the differences of labels, without a lower bound; or only a share of its slope."""
+
+    margin: float = 1.0
+    share: float = 1.0
+    properties = frozenset({"convex", "shift_invariant", "pulls_at_ties"})
+    measure = dx.NDCG()
+
+    def value_and_grad(self, scores, labels, qptr):
+        value, grad = np.zeros(len(qptr) - 1), np.zeros_like(scores)
+        for q, (lo, hi) in enumerate(pairwise(qptr)):
+            s, y = scores[lo:hi].astype(float), labels[lo:hi]
+            gap = np.maximum(y[:, None] - y, 0.0)
+            short = np.where(gap > 0, np.maximum(0.0, self.margin * gap - (s[:, None] - s)), 0.0)
+            n_pairs = max((gap > 0).sum(), 1)
+            value[q] = -(short**2).sum() / n_pairs
+            grad[lo:hi] = self.share * 2.0 * (short.sum(axis=1) - short.sum(axis=0)) / n_pairs
+        return value, grad
+
+
+@pytest.mark.parametrize("margin", [1e-3, 0.5, 1.0, 2.0, 50.0])
+def test_a_margin_of_any_size_pulls_at_ties(margin):
+    check_surrogate(_Margin(margin))
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-5, -1.0])
+def test_too_small_a_slope_at_ties_is_reported_with_the_required_one(share):
+    """Raising the document adds (2 x 3)^2 = 36; the slope is 2 x 6, and .01 x 36 / 10 is required."""
+    found = next(pulls_at_ties(_Margin(2.0, share), np.random.default_rng(0)))
+    assert found == (
+        f"10 documents with equal scores: the only relevant one is raised by {12 * share:.1e}, and raising "
+        "it adds 3.6e+01 to the value; at least 3.6e-02 is needed"
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,6 +4,7 @@ import json
 import pickle
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.measures import names
+from directrix.measures import RankingMeasure, names
+from directrix.measures.convention import conventions
 from directrix.measures.names import texts_of_a_file
 from directrix.measures.terms import Terms
 from tests.messages import rejects
@@ -288,3 +290,86 @@ def test_loading_a_model_imports_nothing(own, folder, entry):
     with suppress(dx.InputError):
         dx.load("model.json").fit_queries(q)
     assert "own_measures" not in sys.modules
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ByClass(RankingMeasure):
+    symbol = "ByClass"
+    form = "sum"
+    k: int | None = None
+
+    def worth(self, labels):
+        return 2.0**labels - 1.0
+
+    def discounts(self, n):
+        return discount(np.arange(1.0, n + 1.0))
+
+
+class Undecorated(RankingMeasure):
+    symbol = "Undecorated"
+    form = "sum"
+
+    def worth(self, labels):
+        return labels
+
+
+@pytest.mark.parametrize("tool", [None, *conventions()])
+@pytest.mark.parametrize("ties", ["expected", "order", "worst"])
+@pytest.mark.parametrize("empty", ["zero", "skip", "one"])
+@pytest.mark.parametrize("k", [None, 2])
+def test_a_class_has_the_fields_and_values_of_a_measure_of_functions(tool, ties, empty, k):
+    scores, labels = np.array([0.5, 0.5, 0.1, 0.3, 0.2, 0.2]), np.array([0.0, 2.0, 1.0, 0.0, 0.0, 0.0])
+    given = {"k": k, "ties": ties, "empty": empty}
+    by_functions = dx.define_measure("ByFunctions", gain=exponential, discount=discount)
+    pair = ByClass(**given), by_functions(**given)
+    if tool is not None:
+        pair = tuple(measure.under(tool) for measure in pair)
+    assert repr(pair[0]) == repr(pair[1]).replace("ByFunctions", "ByClass")
+    values = [measure(scores, labels, [0, 3, 6], doc_ids=list("bacdef")) for measure in pair]
+    np.testing.assert_array_equal(*values)
+    by_field = {"zero": 0.0, "skip": np.nan, "one": 1.0}
+    np.testing.assert_equal(values[0][1], by_field[pair[0].empty])
+
+
+def test_a_class_counts_a_query_without_a_gain_as_the_built_in_measures_do():
+    scores, labels = [0.9, 0.5, 0.1, 0.3, 0.2], [0.0, 2.0, 1.0, 0.0, 0.0]
+    by_class, built_in = dx.evaluate([ByClass(), "DCG"], scores, labels, qptr=[0, 3, 5]).values()
+    np.testing.assert_allclose(by_class, built_in, rtol=1e-12, atol=0)
+    assert Undecorated()(scores, labels, [0, 3, 5]).tolist() == [3.0, 0.0]
+
+
+def test_a_class_keeps_its_own_rules():
+    @dx.define_measure
+    class Skips(ByClass):
+        symbol = "Skips"
+        empty: str = "skip"
+        share: float = 0.5
+
+    @dx.define_measure
+    class Ones(RankingMeasure):
+        symbol = "Ones"
+        form = "sum"
+        empty = "one"
+
+        def worth(self, labels):
+            return labels
+
+    @dx.define_measure
+    class Whole(RankingMeasure):
+        symbol = "Whole"
+
+        def of_ranking(self, ranking, part):
+            return np.ones(len(ranking.qptr) - 1)
+
+    assert repr(Skips()) == "Skips(k=None, ties='expected', empty='skip', share=0.5)"
+    assert repr(Ones()) == "Ones(ties='expected', empty='one')"
+    assert repr(Whole()) == "Whole(ties='expected')"
+    assert np.isnan(Skips()([0.1], [0.0], [0, 1])[0])
+    assert Ones()([0.1], [0.0], [0, 1])[0] == 1.0
+
+    class Tau(dx.KendallTau):
+        pass
+
+    assert repr(Tau()) == "Tau()"  # its definition covers ties
+    with rejects(dx.InputError):
+        Ones(empty="none")

@@ -209,3 +209,10 @@ def test_kendalls_tau_never_exceeds_one():
 def test_gains_below_zero_are_for_scores_of_any_type(kind):
     found = dx.evaluate("DCG(gain=linear)", np.array([3, 2, 1], kind), [1, -1, 0], group=[3])
     np.testing.assert_allclose(found["DCG(gain=linear)"], 1 / np.log2(2) - 1 / np.log2(3), rtol=1e-15, atol=0)
+
+
+@pytest.mark.parametrize("how", [{"group": [3, 3]}, {"qid": [0, 1]}])
+def test_scores_of_two_dimensions_are_told_so(how):
+    scores = np.array([[0.1, 0.2, 0.3], [0.8, 0.1, 0.05]])
+    with pytest.raises(dx.InputError, match=r"scores has shape \(2, 3\); one dimension is needed"):
+        dx.evaluate("nDCG", scores, scores > 0.25, **how)

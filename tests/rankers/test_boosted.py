@@ -158,13 +158,15 @@ def test_query_weights_decide_between_queries_that_disagree():
 def test_features_in_which_lightgbm_sees_one_value_rank_nothing(surrogate, step):
     """LightGBM stops with an error where no feature has two bins."""
     X = 1.0 * (step == 0.0) + step * np.arange(60.0).reshape(30, 2)
-    ranker = dx.BoostedRanker(surrogate, oblivious=False).fit(X, [0, 1] * 15, qid=np.arange(30) // 5)
+    with pytest.warns(UserWarning, match="ranks nothing"):
+        ranker = dx.BoostedRanker(surrogate, oblivious=False).fit(X, [0, 1] * 15, qid=np.arange(30) // 5)
     assert ranker.result_.status == "converged"
     assert not ranker.predict(X).any()
 
 
 def test_features_that_never_vary_rank_nothing():
-    ranker = dx.BoostedRanker().fit(np.ones((30, 2)), [0, 1] * 15, qid=np.arange(30) // 5)
+    with pytest.warns(UserWarning, match="ranks nothing"):
+        ranker = dx.BoostedRanker().fit(np.ones((30, 2)), [0, 1] * 15, qid=np.arange(30) // 5)
     assert ranker.result_.status == "converged"
     assert not ranker.predict(np.ones((3, 2))).any()
 
@@ -262,6 +264,7 @@ def test_parameters_are_checked_when_fitting(settings, message):
         dx.BoostedRanker(**settings).fit_queries(TRAIN)
 
 
+@pytest.mark.filterwarnings("ignore:the trained ranker")
 def test_lightgbm_says_nothing(capfd):
     dx.BoostedRanker(n_trees=3, min_data_in_leaf=500).fit_queries(TRAIN, VALID).predict_queries(VALID)
     assert capfd.readouterr() == ("", "")

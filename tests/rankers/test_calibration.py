@@ -77,6 +77,7 @@ def test_a_weight_counts_as_often_as_it_says(kind):
     np.testing.assert_allclose(weighted(SCORES), copied(SCORES), rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:.* hold only later steps", "ignore:.* had no event before the decision")
 @pytest.mark.parametrize("kind", ["isotonic", "platt"])
 def test_probabilities_of_drawn_negatives_are_those_of_all_candidates(kind):
     events = make_events(n=3000, n_users=40, n_items=60)

@@ -133,7 +133,7 @@ def test_an_unknown_category_is_a_missing_one(data, ranker):
         scores = ranker.predict(unknown)
     with pytest.warns(UserWarning, match="the validation data: " + said):
         trees().fit(frame, y, qid=QID, eval_set=(unknown, y), eval_qid=QID)
-    np.testing.assert_array_equal(scores, ranker.predict(missing))
+    np.testing.assert_array_equal(scores, ranker.predict(missing, missing="nan"))
     assert (scores != ranker.predict(frame)).any()
 
 
@@ -288,10 +288,10 @@ def test_a_column_without_any_value_is_missing():
     frame = pd.DataFrame({"x": rng.random(200), "brand": pd.Categorical(brand)})
     ranker = dx.BoostedRanker(n_trees=5).fit(frame, y, group=[10] * 20)
     codes = pd.DataFrame({"x": frame.x, "brand": pd.Categorical([None] * 200, categories=["a", "b", "c"])})
-    expected = ranker.predict(codes)
+    expected = ranker.predict(codes, missing="nan")
     for empty in ([None] * 200, [float("nan")] * 200, [""] * 200):
         for form in (pd.DataFrame, dict):
-            found = ranker.predict(form({"x": frame.x.to_numpy(), "brand": empty}))
+            found = ranker.predict(form({"x": frame.x.to_numpy(), "brand": empty}), missing="nan")
             np.testing.assert_array_equal(found, expected)
 
 

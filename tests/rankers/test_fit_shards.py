@@ -188,7 +188,7 @@ import directrix as dx
 class Turned(dx.ListNet):
     def prepare(self, labels, qptr, doc_weight=None):
         return super().prepare(+1 * (labels - 2) + 2, qptr, doc_weight)
-Own = dx.define_measure("OwnOnShards", gain=lambda labels: +1 * (labels - 2) + 2)
+Own = dx.define_measure("OwnOnShards", gain=lambda labels: +1 * (labels - 2) + 2, discount=lambda r: 1 / r)
 """
 
     def trained(text, checkpoint=None):

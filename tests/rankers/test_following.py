@@ -158,7 +158,8 @@ def test_importances_of_scales_side_by_side_are_by_feature(data):
 
 
 def test_trees_without_splits_have_no_importance(data):
-    ranker = dx.BoostedRanker(n_trees=2, min_data_in_leaf=10**6).fit_queries(data[0])
+    with pytest.warns(UserWarning, match="a smaller min_data_in_leaf"):
+        ranker = dx.BoostedRanker(n_trees=2, min_data_in_leaf=10**6).fit_queries(data[0])
     np.testing.assert_array_equal(ranker.feature_importances_, np.zeros(ranker.n_features_in_))
 
 

@@ -127,7 +127,8 @@ def test_trees_split_missing_values_off(surrogate, tmp_path):
     assert dx.load(tmp_path / "m.json").predict(told).tobytes() == ranker.predict(told).tobytes()
     constant = np.where(labels > 0, np.nan, 3.0)[:, None]
     assert make("BoostedRanker").fit(constant, labels, qid=QID).score(constant, labels, qid=QID) == 1.0
-    nothing = make("BoostedRanker").fit(np.full((360, 1), np.nan), labels, qid=QID)
+    with pytest.warns(UserWarning, match="ranks nothing"):
+        nothing = make("BoostedRanker").fit(np.full((360, 1), np.nan), labels, qid=QID)
     assert nothing.predict(told).tolist() == [0.0] * 360
     assert "no split" in nothing.result_.message
 

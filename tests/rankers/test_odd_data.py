@@ -111,3 +111,81 @@ def test_files_of_odd_data_give_the_model_of_arrays(kind, tmp_path):
     expected = dx.AutoRanker(method="YetiRank", by_query=True, folds=2, settings=settings).search(q).ranker
     np.testing.assert_array_equal(found.predict_queries(q), expected.predict_queries(q))
     assert len(np.unique(found.predict_queries(q))) > 5
+
+
+WIDE = np.random.default_rng(0).random((120, 4))
+LABELS = ((WIDE[:, 0] > 0.5) ^ (WIDE[:, 1] > 0.5)).astype(int)
+TENS = [10] * 12
+UNABLE = {
+    "no relevant document": (np.zeros(40), [10] * 4, "nDCG@10"),
+    "one label": (np.full(40, 2), [10] * 4, "nDCG@10"),
+    "one document": (LABELS[:40], [1] * 40, "nDCG@10"),
+    "all within the cut-off": (LABELS[:40], [10] * 4, "R@10"),
+    "no label high enough": (LABELS[:40], [10] * 4, "AP(rel=3)"),
+}
+QUICK = {
+    "BoostedRanker": {"n_trees": 5},
+    "MLPRanker": {"max_iter": 5, "random_state": 0},
+    "LinearRanker": {"max_iter": 5},
+    "StumpRanker": {"max_iter": 5},
+}
+
+
+@pytest.mark.parametrize("unable", UNABLE)
+@pytest.mark.parametrize("name", QUICK)
+def test_validation_that_cannot_choose_is_left_out_with_a_warning(name, unable):
+    labels, sizes, measure = UNABLE[unable]
+    made = getattr(dx, name)(**QUICK[name])
+    judged = {"eval_set": (WIDE[:40], labels), "eval_group": sizes, "measure": measure}
+    with pytest.warns(UserWarning, match=r"cannot choose a step: .* the last step is kept. Give eval_set"):
+        made.fit(WIDE, LABELS, group=TENS, **judged)
+    assert "best" not in made.result_.counts
+    without = getattr(dx, name)(**QUICK[name]).fit(WIDE, LABELS, group=TENS, measure=measure)
+    np.testing.assert_array_equal(made.predict(WIDE), without.predict(WIDE))
+
+
+def test_members_of_an_ensemble_and_shards_say_so_too(tmp_path):
+    q = dx.Queries.from_arrays(WIDE, LABELS, group=TENS)
+    flat = dx.Queries.from_arrays(WIDE[:40], np.zeros(40), group=[10] * 4)
+    with pytest.warns(UserWarning, match="cannot choose a step"):
+        dx.EnsembleRanker([dx.LinearRanker(max_iter=2)]).fit_queries(q, flat)
+    folders = [dx.write_shards(one, tmp_path / name, n_shards=2) for name, one in (("a", q), ("b", flat))]
+    with pytest.warns(UserWarning, match="cannot choose a step"):
+        dx.LinearRanker(max_iter=2).fit_shards(*folders)
+
+
+ALIKE = {
+    "lambdarank": (
+        lambda: dx.BoostedRanker("lambdarank", n_trees=3),
+        WIDE[:10],
+        "a smaller min_data_in_leaf",
+    ),
+    "leafwise": (
+        lambda: dx.BoostedRanker(oblivious=False, n_trees=3),
+        WIDE[:10],
+        "a smaller min_data_in_leaf",
+    ),
+    "monotone": (
+        lambda: dx.BoostedRanker(monotone={0: 1}, n_trees=3),
+        WIDE[:10],
+        "a smaller min_data_in_leaf",
+    ),
+    "constant, trees": (lambda: dx.BoostedRanker(n_trees=3), np.ones((10, 4)), "no split"),
+    "constant, linear": (lambda: dx.LinearRanker(max_iter=3), np.ones((10, 4)), "differ within queries"),
+    "constant, network": (lambda: dx.MLPRanker(max_iter=3), np.ones((10, 4)), "differ within queries"),
+    "constant, stumps": (lambda: dx.StumpRanker(max_iter=3), np.ones((10, 4)), "differ within queries"),
+    "of queries": (
+        lambda: dx.LinearRanker(max_iter=3),
+        np.repeat(WIDE[:5], 2, axis=0),
+        "differ within queries",
+    ),
+}
+
+
+@pytest.mark.parametrize("alike", ALIKE)
+def test_a_ranker_that_ranks_nothing_says_so(alike):
+    make, X, advice = ALIKE[alike]
+    with pytest.warns(UserWarning, match=f"ranks nothing .*{advice}"):
+        ranker = make().fit(X, [0, 1] * 5, group=[2] * 5)
+    scores = ranker.predict(X).reshape(5, 2)
+    np.testing.assert_array_equal(scores[:, 0], scores[:, 1])

@@ -7,6 +7,7 @@ import json
 import lzma
 import os
 import stat
+import time
 import tracemalloc
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from tests.messages import rejects
 
 import directrix as dx
+from directrix.models.trees import Trees
 from directrix.rankers.named_trainers import trainer_from
 from directrix.rankers.saved import FORMAT
 
@@ -416,3 +418,51 @@ def test_a_model_of_zeros_is_read_however_well_it_packs(tmp_path, ranker):
 
 def test_a_trainer_of_others_stays_a_text():
     assert trainer_from("Magic(rate=1)") == "Magic(rate=1)"
+
+
+@pytest.mark.parametrize("write", [lambda path: dx.load(path), lambda path: dx.load_scorer(path)])
+def test_trees_for_a_huge_number_of_features_take_no_memory(tmp_path, write):
+    q, _ = dx.data.make_linear(n_queries=4, docs_per_query=5, n_features=2, seed=0)
+    dx.BoostedRanker(n_trees=2).fit_queries(q).save(tmp_path / "m.json")
+    content = json.loads((tmp_path / "m.json").read_text())
+    content["features"]["count"] = content["model"]["n_features"] = 2**31 - 1
+    path = _written(tmp_path / "huge.json", content)
+    assert _memory_to_load(path) < 50e6
+    with pytest.raises(dx.InputError, match="trees for 2,147,483,647 features would take"):
+        write(path)
+
+
+def test_an_export_asks_for_room_first(tmp_path, monkeypatch):
+    q, _ = dx.data.make_linear(n_queries=4, docs_per_query=5, n_features=2, seed=0)
+    dx.BoostedRanker(n_trees=2).fit_queries(q).save(tmp_path / "m.json")
+    content = json.loads((tmp_path / "m.json").read_text())
+    content["features"]["count"] = content["model"]["n_features"] = 100_000
+    ranker = dx.load(_written(tmp_path / "wide.json", content))
+    monkeypatch.setattr("directrix.data.memory.available_memory", lambda: 100 << 20)
+    with pytest.raises(dx.InputError, match="an export of a model with 100,000 features would take"):
+        dx.export(ranker, tmp_path / "m.py", to="python")
+
+
+def test_a_category_with_a_huge_number_takes_no_memory(monkeypatch):
+    lists = {
+        "n_leaves": [2],
+        "feature": [0],
+        "threshold": [0.0],
+        "decision": [1],
+        "left": [-1],
+        "right": [-2],
+    }
+    lists |= {"gain": [1.0], "leaf": [0.0, 1.0], "count": [1, 1]}
+    trees = Trees.of_json({"n_features": 1, **lists, "categories": [[2**31 - 1]]}, 1)
+    monkeypatch.setattr("directrix.data.memory.available_memory", lambda: 1 << 30)
+    with pytest.raises(dx.InputError, match="categories numbered up to 2,147,483,647 would take"):
+        trees.to_lightgbm()
+
+
+def test_a_repeated_key_among_many_is_named_at_once(tmp_path):
+    keys = ",".join(f'"{i}":0' for i in range(200_000))
+    (tmp_path / "m.json").write_text(f'{{"format": "directrix/1", "x": {{{keys},"199999":0}}}}')
+    begun = time.process_time()
+    with pytest.raises(dx.InputError, match="the key '199999' appears twice"):
+        dx.load(tmp_path / "m.json")
+    assert time.process_time() - begun < 10.0  # it took minutes

@@ -1,5 +1,7 @@
 """Scores and order of one list: those of ``predict``, without scikit-learn."""
 
+import decimal
+import fractions
 import subprocess
 import sys
 
@@ -101,11 +103,15 @@ def test_the_order_is_that_of_predict(reload, kind, scale):
             np.testing.assert_array_equal(found, order)
 
 
+@pytest.mark.parametrize("rule", ["error", "nan"])
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("kind", MODELS)
-def test_missing_values_are_taken_or_refused_as_by_predict(reload, kind, scale):
-    ranker = MODELS[kind](scale=scale).fit_queries(Q)
-    scorer = reload(ranker)
+def test_missing_values_are_taken_or_refused_as_by_predict(reload, kind, scale, rule):
+    ranker = MODELS[kind](scale=scale)
+    with_gaps = Q.features.copy()
+    with_gaps[::7] = np.nan
+    given = with_gaps if rule == "nan" and ranker.takes_missing else Q.features
+    scorer = reload(ranker.fit(given, Q.labels, group=np.diff(Q.qptr)))
     try:
         order, _ = expected(ranker, GAPS)
     except InputError:
@@ -152,6 +158,7 @@ TREES = dx.BoostedRanker(n_trees=5, num_leaves=4, min_data_in_leaf=2)
 @pytest.mark.parametrize("kinds", ["abc", (1, 2, 30), ("01", "1.0", "x")])
 def test_categories_are_coded_as_by_predict(reload, kinds):
     frame, y = shops(kinds)
+    frame.loc[frame.index % 11 == 0, ["price", "shop"]] = None
     ranker = clone(TREES).fit(frame, y, qid=np.arange(120) // 6)
     scorer = reload(ranker)
     rows = [[0, kinds[2]], [np.nan, kinds[1]], [2, None], [3, ""], [4, kinds[0]], [5, str(kinds[1])]]
@@ -239,3 +246,50 @@ def test_a_server_imports_numpy_alone(path, kind, absent):
         [sys.executable, "-c", code, path, absent], check=True, capture_output=True, text=True
     ).stdout
     assert printed == "[] 2 False\n"
+
+
+CELLS = {
+    "a huge integer": 10**400,
+    "an integer that Python does not print": 10**5000,
+    "a fraction in place of a name": fractions.Fraction(1, 3),
+    "a decimal in place of a name": decimal.Decimal("1.5"),
+    "a complex number": 1 + 2j,
+    "a complex number of NumPy": np.complex64(1 + 2j),
+    "an array": np.array([1, 2]),
+    "a list": [1, 2],
+    "a dict": {"a": 1},
+    "a day": np.datetime64("2020"),
+    "no day": np.datetime64("NaT"),
+    "days": np.timedelta64(3, "D"),
+    "a signaling NaN": decimal.Decimal("sNaN"),
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("column", ["price", "shop"])
+@pytest.mark.filterwarnings("ignore:'shop' holds categories")
+@pytest.mark.filterwarnings("ignore:the data")
+def test_a_cell_of_another_kind_is_an_error_at_every_door(reload, cell, column):
+    frame, y = shops()
+    ranker = clone(TREES).fit(frame, y, qid=np.arange(120) // 6)
+    scorer, value = reload(ranker), CELLS[cell]
+    row = {"price": 1.0, "shop": "a"} | {column: value}
+    cells = np.empty((1, 2), dtype=object)
+    cells[0, :] = [row["price"], row["shop"]]
+    doors = (scorer.predict, [row]), (scorer.rank, cells), (ranker.predict, [row])
+    answers = [answered(*door) for door in doors]
+    assert answers[0] == answers[1]
+    if column == "price":
+        is_real = isinstance(value, fractions.Fraction | decimal.Decimal) and not cell.startswith(
+            "a signaling"
+        )
+        assert answers == [is_real] * 3
+
+
+def answered(predict, rows):
+    """Whether rows are scored; any error but `InputError` is raised."""
+    try:
+        predict(rows)
+    except InputError:
+        return False
+    return True

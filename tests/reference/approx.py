@@ -21,7 +21,7 @@ def soft_ranks(s, alpha, sigmoid):
     return [1 + sum(sig(alpha * (s[j] - s[i])) for j in range(n) if j != i) for i in range(n)]
 
 
-def ndcg(s, labels, alpha, beta, sigmoid, k=None, below=0.9):
+def ndcg(s, labels, alpha, beta, sigmoid, k=None, below=0.0):
     sig = SIGMOIDS[sigmoid]
     gain = [2.0**label - 1 for label in labels]
     top = len(s) if k is None else k
@@ -35,7 +35,7 @@ def ndcg(s, labels, alpha, beta, sigmoid, k=None, below=0.9):
     return total / ideal
 
 
-def precision(s, labels, alpha, beta, sigmoid, k, rel=1, below=0.9):
+def precision(s, labels, alpha, beta, sigmoid, k, rel=1, below=0.0):
     sig = SIGMOIDS[sigmoid]
     ranks, share = soft_ranks(s, alpha, sigmoid), below ** (alpha / 10) ** 2
     return (
@@ -136,14 +136,17 @@ def measure_sum(s, labels, measure, alpha, sigmoid, below):
 
 
 REFERENCES = {
-    "ApproxNDCG": Reference(ndcg, [{}, *_settings(), *_settings(k=3), {"k": 3, "below": 0.0}]),
+    "ApproxNDCG": Reference(ndcg, [{}, *_settings(), *_settings(k=3), {"k": 3, "below": 0.9}]),
     "ApproxAP": Reference(ap, [{}, *_settings(beta=5.0), *_settings(rel=2)]),
-    "ApproxPrecision": Reference(precision, [{}, *_settings(k=4), {"below": 0.0}]),
+    "ApproxPrecision": Reference(precision, [{}, *_settings(k=4), {"below": 0.9}]),
     "ApproxRR": Reference(rr, [{}, *_settings()]),
     "ApproxERR": Reference(err, [{}, *_settings(l_max=3)]),
     "ApproxKendall": Reference(kendall, [{}, *_settings()]),
     "ApproxMeasure": Reference(
         measure_sum,
-        [{}, *({"measure": name, "alpha": 3.0} for name in ("RBP", "DCG@1", "nDCG(discount='letor3')@3"))],
+        [
+            *({}, {"measure": "DCG@2", "below": 0.9}),
+            *({"measure": name, "alpha": 3.0} for name in ("RBP", "DCG@1", "nDCG(discount='letor3')@3")),
+        ],
     ),
 }

@@ -25,7 +25,7 @@ def rank_distribution(s, j, sigma):
     return p
 
 
-def ndcg(s, labels, sigma, k=None, below=0.9):
+def ndcg(s, labels, sigma, k=None, below=0.0):
     gain = [2.0**label - 1 for label in labels]
     top = len(s) if k is None else min(k, len(s))
     ideal = sum(g / math.log2(2 + r) for r, g in enumerate(sorted(gain, reverse=True)[:top]))
@@ -41,6 +41,6 @@ def ndcg(s, labels, sigma, k=None, below=0.9):
 
 REFERENCES = {
     "SoftNDCG": Reference(
-        ndcg, [{}, {"sigma": 0.1}, {"sigma": 0.5, "k": 3}, {"sigma": 0.5, "k": 3, "below": 0.0}]
+        ndcg, [{}, {"sigma": 0.1}, {"sigma": 0.5, "k": 3}, {"sigma": 0.5, "k": 3, "below": 0.9}]
     )
 }

@@ -84,6 +84,17 @@ def test_the_importances_fall(report):
     assert falls[0] > 0.0
 
 
+def test_a_sample_of_queries_and_the_headline_are_those_of_the_importances(result):
+    inspection = inspect_search(result, TRAIN, VALID)
+    importance = replace(inspection.importance, n_given=99)
+    page = training_report(result, replace(inspection, importance=importance), TRAIN, VALID)
+    assert "20 of 99 validation queries, drawn at random" in " ".join(page.how)
+    assert "Measured on 20 of 99 queries, drawn at random." in table(page, "Importance").notes
+    assert f"- {importance.headline}" in page.summary
+    noise = replace(importance, falls=importance.falls * np.resize([1.0, -1.0], 20))
+    assert noise.headline.startswith("no feature has an importance that is more than chance")
+
+
 def test_the_figures_show_every_candidate_and_the_steps_of_the_choice(result, report):
     race, learning, importance = report.figures
     assert [c.label for c in race.panels[0].curves] == [

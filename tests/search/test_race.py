@@ -115,7 +115,7 @@ def test_a_candidate_that_takes_more_than_its_share_is_judged_as_it_stands(monke
     assert (cut.outcome, cut.progress) == ("cut short", f"{done} of 15 steps")
     assert found.part_of(replace(cut)) == f"stopped after {done} of 15 steps"
     assert found.part_of(cut) == f"chosen, stopped after {done} of 15 steps"
-    assert f", stopped by the time budget after {done} of 15 steps, the only candidate" in found.why
+    assert f", stopped after {done} of 15 steps, the only candidate" in found.why
     again = dx.method("ApproxNDCG").ranker(**{**settings, "max_iter": cut.steps})
     assert found.ranker.coef_.tobytes() == again.fit_queries(TRAIN).coef_.tobytes()
     if folds is None:
@@ -154,7 +154,10 @@ def test_under_a_budget_a_setting_is_begun_only_if_it_can_nearly_end(monkeypatch
 
     monkeypatch.setattr(race_module, "train_candidate", run)
     clock = SimpleNamespace(
-        left=left, budget=left, start=lambda number, text, part: setattr(clock, "share", part)
+        left=left,
+        budget=left,
+        is_stopped=False,
+        start=lambda number, text, part: setattr(clock, "share", part),
     )
     clock.finish = lambda text: None
     race = Race(trials, [None], dx.NDCG(), clock)
@@ -325,18 +328,6 @@ def test_a_rate_for_little_time_is_that_of_the_chosen_ranker_and_of_its_training
     assert found.ranker.trees_.to_lightgbm() == again.fit_queries(TRAIN).trees_.to_lightgbm()
 
 
-def test_what_finished_keeps_its_ranker_while_a_stopped_one_is_ahead():
-    measure, fold = dx.NDCG(k=10), Fold(TRAIN, (None, None), VALID)
-    race = Race(candidates_of(dx.method("YetiRank,MLP"), measure)[0], [fold], measure, clock_module.Clock())
-    whole, cut, other = (
-        replace(candidate(name, [value, value], outcome), rankers=(object(),), scores=np.ones(2))
-        for name, value, outcome in (("A", 0.5, ""), ("A", 0.6, "cut short"), ("B", 0.7, ""))
-    )
-    for one in (whole, cut, other):
-        race._add(one, 0)
-    assert [len(c.rankers) for c in eligible(race._tried)] == [1, 1]
-
-
 def test_what_was_stopped_is_chosen_only_if_it_is_ahead_of_all_that_finished():
     """Its value says what it is worth now, not what a whole training would be worth."""
     low, high = candidate("A", [0.5, 0.6]), candidate("B", [0.6, 0.7])
@@ -376,7 +367,7 @@ def test_a_method_whose_training_was_stopped_is_not_called_behind(monkeypatch):
     assert "YetiRank" not in race.left_out
     remarks = [*notes_on_budget(900.0, 371.0, candidates, race.untried)]
     assert remarks == [
-        "stopped by the time budget (chosen only if ahead of all that finished): "
+        "stopped before the end (chosen only if ahead of all that finished): "
         "YetiRank num_leaves=31 l2=20 after 8 of 300 trees",
         "not trained for lack of time: YetiRank (5 settings)",
         "the candidates took 371.0 s of the time budget of 900 s",  # it was not used up

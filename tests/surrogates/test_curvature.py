@@ -20,14 +20,13 @@ SMOOTHED = [kind for kind in classes(SURROGATES).values() if "tends_to_measure" 
 
 @pytest.mark.parametrize("kind", SMOOTHED)
 def test_another_unit_of_score_is_another_unit_of_step(kind):
-    """Scores twice as wide, smoothed twice as wide, make steps twice as long; shares of cut-offs differ."""
+    """Scores twice as wide, smoothed twice as wide, make steps twice as long."""
     scores = np.random.default_rng(0).standard_normal(len(LABELS))
     name = next(name for name in ("alpha", "sigma", "temperature") if hasattr(kind(), name))
     power = -1 if name == "alpha" else 2 if kind.__name__.startswith("Smooth") else 1  # its sigma: a square
-    papers = {"below": 0.0} if getattr(kind(), "below", 0.0) else {}
-    grad, curvature = step(kind(**{name: 0.7}, **papers), scores)
+    grad, curvature = step(kind(**{name: 0.7}), scores)
     for unit in (0.25, 4.0):
-        slope, other = step(kind(**{name: 0.7 * unit**power}, **papers), unit * scores)
+        slope, other = step(kind(**{name: 0.7 * unit**power}), unit * scores)
         np.testing.assert_allclose(slope * unit, grad, rtol=1e-6, atol=1e-12)
         np.testing.assert_allclose(other * unit**2, curvature, rtol=1e-6, atol=1e-12)
 

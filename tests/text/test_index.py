@@ -158,7 +158,7 @@ def test_wrong_arguments_are_rejected(index, call):
         lambda good: b"PK",
         lambda good: good[: len(good) // 2],
         lambda good: good[:-1],
-        lambda good: good.replace(b"index/1", b"index/9"),
+        lambda good: good.replace(b"index/2", b"index/9"),
     ],
 )
 def test_files_that_are_no_index_are_rejected(index, tmp_path, damage):
@@ -192,9 +192,13 @@ def numbers(*values, dtype=np.int64):
         {"doc_ids.json": b"{"},
         {"doc_ids.json": b"[" * 100_000},
         {"words.json": b'"ab"'},
+        {"words.json": b'["\\ud800"]'},
+        {"words.json": b'["\xed\xa0\x80"]'},
+        {"doc_ids.json": b'["a\\nb"]'},
+        {"doc_ids.json": b'[""]'},
         {"header.json": b"[]"},
         {"header.json": b"\xff"},
-        {"header.json": (b"index/1", b"index/2")},
+        {"header.json": (b"index/2", b"index/1")},
         {"header.json": (b'["text"]', b"[]")},
         {"header.json": (b'["text"]', b'["text", "text"]'), "ids_1": b"", "offsets_1": numbers(0, 0)},
         {"header.json": (b'["none"]', b'["nine"]')},  # an unknown analyzer

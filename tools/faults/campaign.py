@@ -174,7 +174,10 @@ class Campaign:
             yield f"no message in {stderr[-2000:]!r}"
 
     def _files(self, name, job):
-        """Every file is the old or the new one, with the old permissions, and there is no other."""
+        """Every file is the old or the new one, with the old permissions, and there is no other.
+
+        A training run that a signal ends saves its best model so far, which is another one.
+        """
         work = Path(job["folder"])
         killed = job.get("signal") == signal.SIGKILL
         if (work / "shards").exists():  # it appears when all of it is written
@@ -191,6 +194,7 @@ class Campaign:
                 not file.endswith("cells.jsonl")  # grows; see `_resumed`
                 and path.read_bytes() != OLD
                 and _stable(path) != self._new[name][file]
+                and not (file == "m.json" and "signal" in job and not killed and _is_model(path))
             ):
                 yield f"{file} is neither old nor new"
         yield from (f"lost {file}" for file in COMMANDS[name][1] if not (work / file).exists())
@@ -206,6 +210,13 @@ class Campaign:
         leftover = {file for file in files if file.endswith(".tmp")}
         if {file: files[file] for file in files.keys() - leftover} != self._new[name]:
             yield f"resumed: {sorted(files)} differ from those of an undisturbed run"
+
+
+def _is_model(path):
+    try:
+        return np.isfinite(dx.load(path).coef_).all()
+    except dx.InputError:
+        return False
 
 
 def _stable(path):

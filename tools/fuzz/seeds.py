@@ -98,6 +98,21 @@ def index() -> list[bytes]:
         return [path.read_bytes()]
 
 
+def responses() -> list[bytes]:
+    """One response of each engine, whose features are logged in different forms."""
+    log = {
+        "hits": {"hits": [{"_id": "a", "fields": {"_ltrlog": [{"log": [{"name": "bm25", "value": 2.5}]}]}}]}
+    }
+    docs = {
+        "response": {
+            "docs": [{"id": "a", "[features]": "title=1.5,age=3"}, {"id": "b", "[features]": "age=7"}]
+        }
+    }
+    child = {"fields": {"documentid": "id:x:y::a", "summaryfeatures": {"bm25(title)": 1.5, "age": 3}}}
+    bodies = [log, docs, {"root": {"children": [child]}}]
+    return [json.dumps({"qid": 1, **body}).encode() + b"\n" for body in bodies]
+
+
 def cells() -> list[bytes]:
     return [_CELLS]
 

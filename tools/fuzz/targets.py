@@ -189,14 +189,21 @@ def _index(path: Path) -> Any:
     from directrix.text import Index
 
     index = Index.load(path)
-    run = {"q": dict.fromkeys(list(index.doc_ids), 1.0)}
-    return index.features({"q": "wings in a slipstream"}, run) if index.n_docs else index
+    query, run = {"q": "wings in a slipstream"}, {"q": dict.fromkeys(list(index.doc_ids), 1.0)}
+    with contextlib.suppress(dx.InputError):  # no document has a word of the query
+        str(index.candidates(query))
+    repr(index).encode()  # names that a terminal can show
+    return index.features(query, run) if index.n_docs else index
 
 
 def _documents(path: Path) -> Any:
     from directrix.text.documents import iter_documents
 
     return list(iter_documents(path))
+
+
+def _responses(path: Path) -> Any:
+    return _used(dx.data.read_responses(path, missing="nan"))
 
 
 FILES = {
@@ -223,6 +230,7 @@ FILES = {
     ),
     "documents": Target("readers", seeds.documents, of_lines, _documents, ""),
     "index": Target("readers", seeds.index, of_archive, _index, ".index", weight=2),
+    "responses": Target("readers", seeds.responses, of_json_lines, _responses, ".jsonl", weight=2),
     "manifest": Target("readers", shards.manifest, shards.of_manifest, shards.open_manifest, ".json"),
     "answers": Target("readers", shards.answers, shards.of_answers, shards.resume, ".answers"),
     "cells": Target("readers", seeds.cells, of_json_lines, _cells, ".jsonl", references.cells),

@@ -140,7 +140,7 @@ def _certify(ranker: Any, queries: Any, measure: Any, settings: dict[str, Any], 
 
     with progress_bar("certifying") as progress:
         certificate = test(ranker, queries, measure, seed=seed, progress=progress, **settings)
-    remark(certificate.text())
+    remark(*certificate.text().split("\n"))
     return {"polished": False, **certificate.to_dict()}
 
 
@@ -152,7 +152,7 @@ def _polish(
     with progress_bar("polishing") as progress:
         polished = polish(ranker, queries, measure, seed=seed, progress=progress, **settings)
     polished.ranker.save(output)
-    remark(polished.certificate.text())
+    remark(*polished.certificate.text().split("\n"))
     remark(f"saved: {output} ({polished.moves} moves); evaluate it on other data too")
     counts = {"start": polished.start, "moves": polished.moves, "tests": polished.tests}
     return {"polished": True, **polished.certificate.to_dict(), **counts}

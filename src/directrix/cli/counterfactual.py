@@ -17,14 +17,16 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.clicks import LogArgument
 from directrix.cli.reading import LogColumns, ModelData, TrainingData, check_writable, is_model
-from directrix.cli.show import progress_log, remark, save_report, show
-from directrix.cli.train import SearchOptions, check_report, save_result
+from directrix.cli.show import remark, save_report, show
+from directrix.cli.train import SearchOptions, check_report, search_and_save
 from directrix.data.formats import read_file
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
     from directrix.clicks.log import Log
     from directrix.data.queries import Queries
+    from directrix.search.search import SearchResult
+    from directrix.types import Progress
 
 _Propensities = Annotated[
     str | None,
@@ -105,11 +107,15 @@ def clicks_train_command(
         seed=search.seed,
     )
     weights = None, np.add.reduceat(np.asarray(q.counts), q.qptr[:-1])
-    with progress_log(f"training {search.method} for {search.measure}") as progress:
+
+    def run(progress: Progress) -> SearchResult:
         result = search.ranker(q).search(q, weights=weights, progress=progress)
-    training = result.ranker.training_
-    result.ranker.training_ = {**training, "data": {**training["data"], "log": _digest(clicks)}}
-    save_result(result, output, form, start, reading.names())
+        training = result.ranker.training_
+        result.ranker.training_ = {**training, "data": {**training["data"], "log": _digest(clicks)}}
+        return result
+
+    text = f"training {search.method} for {search.measure}"
+    result = search_and_save(run, text, output, form, start, reading.names())
     if report is not None:
         from directrix.reports.training import write_training_report
 

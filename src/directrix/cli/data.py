@@ -70,6 +70,7 @@ def sizes_text(rows: int, queries: int, features: int | None) -> str:
 def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingData) -> Counts:
     """Convert features, with the labels of judgments."""
     from directrix.cli.rankings import named_columns, read_qrels, tables_of
+    from directrix.data.grouping import identifier_text
     from directrix.data.trec.join import labeled
 
     given = replace(reading.names(), has_labels=False)
@@ -80,7 +81,7 @@ def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingD
     q = labeled(read_file(source, missing=reading.missing.value, columns=of_source), judged)
     with (named(target) or LETOR).writing(target) as add:
         add(q)
-    kept = set(map(str, q.query_ids))
+    kept = set(map(identifier_text, q.query_ids))
     of_kept = (judged.of_query(place) for place, name in enumerate(judged.query_ids) if name in kept)
     relevant = sum(label > 0.0 for labels in of_kept for label in labels.values())
     remark(relevant_text(relevant, int((q.labels > 0.0).sum())))
@@ -93,7 +94,7 @@ def interactions_command(
     output: Annotated[Path, option("--output", "-o", help="Parquet or Arrow file to write.")],
     by: Annotated[
         Literal["day", "session", "user"],
-        Option(help="A query is a user and a day (UTC), a session, or a user."),
+        Option(help="A query is a user and a day from midnight UTC, a session, or a user."),
     ] = "day",
     grade: Annotated[
         list[str] | None,
@@ -181,10 +182,12 @@ def _parts(
         )
     if split is None:
         return (q,)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they were shown above
-        later = make() if is_drawn else q
-    return q.split(split)[0], later.split(split)[1]
+    parts = q.split(split)
+    if is_drawn:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they were shown above
+            return parts[0], make().split(split)[1]
+    return parts
 
 
 def _grades(texts: list[str] | None) -> dict[str, float] | None:

@@ -47,9 +47,9 @@ def demo_command(
     remark(
         f"directrix {__version__} · synthetic data: {queries.n_queries} queries x "
         f"{queries.n_docs // queries.n_queries} documents x {queries.n_features} features, labels "
-        f"0-{queries.labels.max():.0f}, seed {seed} · target {_MEASURE}\n"
+        f"0-{queries.labels.max():.0f}, seed {seed} · target {_MEASURE}",
         f"trained on {train.n_queries} queries, selected on {valid.n_queries}, evaluated on the other "
-        f"{test.n_queries}"
+        f"{test.n_queries}",
     )
     rows: list[dict[str, Any]] = []
     scores: dict[str, FloatArray] = {}

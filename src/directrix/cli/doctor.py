@@ -69,6 +69,7 @@ def _facts(file: FileAudit) -> dict[str, str]:
         "rows per query": f"{low} to {high}, mean {mean:.1f}",
         "labels": ", ".join(f"{label}: {count}" for label, count in file.labels.items()),
         "queries without a relevant row": str(file.queries_without_relevant),
+        "queries without an irrelevant row": str(file.queries_all_relevant),
         "queries with one label only": str(file.queries_with_one_label),
         "constant features": str(len(file.constant_features)),
         "duplicate features": str(len(file.duplicate_features)),

@@ -18,7 +18,7 @@ from directrix.cli.show import remark, save_report, show
 from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
-    from directrix.cli.rankings import JudgedRanking
+    from directrix.cli.rankings import JudgedRanking, Topics
     from directrix.experiments.significance.comparisons import Comparisons
     from directrix.measures.convention import Convention
     from directrix.measures.evaluation import ConventionEvaluations, Evaluation
@@ -48,6 +48,14 @@ class Correction(StrEnum):
 
 
 _ALL = "all"
+_AllJudged = Annotated[
+    bool,
+    Option(
+        "--all-judged",
+        help="Count every judged query of the qrels, with an empty ranking for those that a run lacks, as "
+        "trec_eval does by -c.",
+    ),
+]
 
 
 def evaluate_command(
@@ -73,6 +81,7 @@ def evaluate_command(
     intervals: Annotated[
         bool, Option("--intervals", help="Print 95 % intervals of the means, by the bootstrap over queries.")
     ] = False,
+    all_judged: _AllJudged = False,
     system_names: options.NamesOption = None,
     reading: RankedData,
     cluster: options.ClusterOption = None,
@@ -89,9 +98,10 @@ def evaluate_command(
         tool = None if all_tools else options.convention_named(convention)
         if per_query and by is not None:
             raise InputError("--per-query prints queries and --by prints segments; give one of the two.")
-    judged = judged_rankings(data, rankings, reading, system_names)
+    topics: Topics = "judged" if all_judged else "own"
+    judged = judged_rankings(data, rankings, reading, system_names, topics)
     segments = None if by is None else _segments(by, judged)
-    if len({ranking.ranked for ranking in judged}) > 1:
+    if len({frozenset(ranking.query_ids) for ranking in judged}) > 1:
         counts = ", ".join(f"{ranking.name} {len(ranking.ranked)}" for ranking in judged)
         remark(
             f"note: these are means over different queries ({counts}); `directrix compare` takes those that "
@@ -185,7 +195,7 @@ def _row(
     for part in row.get("segments", [row]):
         if lacking := [name for name, ends in part.get("intervals", {}).items() if ends is None]:
             where = f"segment {part['segment']} of {system}" if "segment" in part else system
-            remark(f"note: no interval of {', '.join(lacking)} for {where}: fewer than two defined queries")
+            remark(f"note: no interval of {', '.join(lacking)} for {where}: needs six queries, not all equal")
     for name, count in values.skipped.items():
         if count:
             remark(f"note: {name} is undefined for {amount(count, 'queries')} of {system}")
@@ -241,8 +251,8 @@ _CommonQueries = Annotated[
 _RequiredGain = Annotated[
     float | None,
     options.option(
-        help="Exit with 3 unless the interval of the gain over --against is at or above this number, for "
-        "every other ranking."
+        help="Exit with 3 unless the interval of the gain over --against is above this number, for every "
+        "other ranking."
     ),
 ]
 
@@ -258,6 +268,7 @@ def compare_command(
     against: _Against = None,
     alpha: Annotated[float, Option(help="Significance level; intervals have confidence 1 - alpha.")] = 0.05,
     common_queries: _CommonQueries = False,
+    all_judged: _AllJudged = False,
     require_gain: _RequiredGain = None,
     report: options.ReportOption = None,
     seed: options.SeedOption = 0,
@@ -276,18 +287,18 @@ def compare_command(
     """
     from directrix.cli.rankings import check_system_names, judged_rankings
     from directrix.experiments.significance.comparisons import checked_correction
-    from directrix.reports.compare import comparison_report
 
     with options.usage():
         _check(list(map(str, rankings)), alpha)
         check_system_names(system_names, rankings)
         names = options.measure_names(measures, default=("nDCG@10",))
         _check_gain(require_gain, against, names)
+        if common_queries and all_judged:
+            raise InputError("--common-queries and --all-judged choose other queries; give one of the two.")
         tool = options.convention_named(convention)
     check_writable(report, data, *rankings)
-    judged = judged_rankings(
-        data, rankings, reading, system_names, topics="common" if common_queries else "any"
-    )
+    topics: Topics = "common" if common_queries else "judged" if all_judged else "any"
+    judged = judged_rankings(data, rankings, reading, system_names, topics)
     with options.usage():
         files = dict(zip(map(str, rankings), (ranking.name for ranking in judged), strict=True))
         chosen = _against(against, files)
@@ -307,18 +318,19 @@ def compare_command(
     gains = {} if require_gain is None else _gains(names[0], results[names[0]], require_gain)
     for text in gains:
         remark(text)
-    save_report(
-        report,
-        lambda: comparison_report(
+    if report is not None:
+        from directrix.reports.compare import comparison_report
+
+        page = comparison_report(
             results,
             values,
-            judged[0].query_ids,
+            judged={ranking.name: ranking.judged for ranking in judged},
             data=str(data),
             convention=convention_name,
             command=context.obj,
             remarks=tuple(gains),
-        ),
-    )
+        )
+        save_report(report, lambda: page)
     if not all(gains.values()):
         raise typer.Exit(options.NOT_SHOWN)
 
@@ -376,11 +388,10 @@ def _gains(measure: str, comparison: Comparisons, least: float) -> dict[str, boo
     """Say for every pair in a sentence whether the gain of its first system is shown."""
     gains = {}
     for pair in comparison.pairs:
-        low, high = pair.interval
-        is_shown = low >= least  # NaN, with too few queries, is not
+        is_shown = pair.interval[0] > least
         text = (
             f"gain of {pair.first} over {pair.second}: {measure} {pair.difference:+.4f}, "
-            f"{100 * (1 - comparison.alpha):g} % interval [{low:.4f}, {high:.4f}]; a gain of {least:g} is "
+            f"{100 * (1 - comparison.alpha):g} % {pair.interval_text}; a gain of {least:g} is "
         )
         gains[text + ("shown" if is_shown else "not shown")] = is_shown
     return gains
@@ -389,6 +400,7 @@ def _gains(measure: str, comparison: Comparisons, least: float) -> dict[str, boo
 def _counts(judged: list[JudgedRanking], *, is_common: bool) -> dict[str, int]:
     """Return the number of topics of each run, with a remark where one lacks some."""
     every = frozenset[str]().union(*(ranking.ranked for ranking in judged))
+    every = every if is_common else every.union(judged[0].query_ids)
     what = "do not count for any run" if is_common else "count as if it had retrieved nothing"
     for ranking in judged:
         if lacking := len(every) - len(ranking.ranked):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import _thread
 import errno
+import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
-from typing import Any, NoReturn
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from directrix.data.memory import address_limit, available_memory
 from directrix.errors import InputError
@@ -76,6 +77,10 @@ def check_address_space() -> None:
     eigh(square[:256, :256])
 
 
+_arrived: list[Stopped] = []  # within `stoppable`
+_is_patient = False  # whether the first signal waits for `stopping_later`
+
+
 class Stopped(BaseException):
     """A signal; by convention the exit status is 128 + its number.
 
@@ -95,11 +100,17 @@ def stoppable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
         yield
         return
-    arrived = []
+    _arrived.clear()
 
-    def stop(number: int, _: Any) -> NoReturn:
-        arrived.append(Stopped(number))
-        raise arrived[-1]
+    def stop(number: int, _: Any) -> None:
+        _arrived.append(Stopped(number))
+        if not _is_patient or len(_arrived) > 1:
+            raise _arrived[-1]
+        text = (
+            f"{_arrived[0].name}: ends after this step, and keeps the best model; a second one ends at once\n"
+        )
+        with suppress(OSError):
+            os.write(2, text.encode())  # the signal may have come in the middle of a write to sys.stderr
 
     def repeat(ignored: Any) -> None:
         # Python drops what finalizers and callbacks of weak references raise: so the signal comes again
@@ -119,10 +130,31 @@ def stoppable() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if arrived:  # extensions in C may turn it into an error of their own
-            raise arrived[-1] from error
+        if _arrived:  # extensions in C may turn it into an error of their own
+            raise _arrived[-1] from error
         raise
     finally:
         sys.unraisablehook = hook
         for number, handler in replaced.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def stopping_later() -> Iterator[Callable[[], bool]]:
+    """Let the first signal within the block of `stoppable` raise `Stopped` only at the end of this block.
+
+    Yields a function that returns whether a signal arrived: the block should then save what it has. A second
+    signal raises at once.
+    """
+    global _is_patient
+    _is_patient = True
+    try:
+        yield lambda: bool(_arrived)
+    except Exception as error:
+        if _arrived:
+            raise _arrived[0] from error
+        raise
+    finally:
+        _is_patient = False
+    if _arrived:
+        raise _arrived[0]

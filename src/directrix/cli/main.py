@@ -39,6 +39,7 @@ from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
 
 _WITHOUT_NUMBERS = ("methods_command", "doctor_command")
+_COLUMN = re.compile(r"--[a-z-]+-columns?")
 _OUTPUTS = ("output", "report", "thresholds", "page", "test_output", "against")  # the last is an input
 
 # the system takes the memory back at once; to collect garbage first is a sixth of the time of a short command
@@ -79,6 +80,8 @@ class _Commands(TyperGroup):
         now = sys.stdout if sys.stdout is sys.__stdout__ else None  # one that a caller redirected stays
         if now is not None and isinstance(now.buffer, io.RawIOBase):
             sys.stdout = open(1, "w", encoding=now.encoding, errors=now.errors, closefd=False)  # noqa: SIM115
+        if now is not None:  # help and tables on terminals of few characters; `echo` checks exact results
+            sys.stdout.reconfigure(errors="backslashreplace")
         try:
             with stoppable():
                 return super().main(*args, **settings)
@@ -136,7 +139,7 @@ def _unnamed_place() -> str:
 
 
 def _fail(message: str) -> None:
-    remark(f"error: {message}")
+    remark(*f"error: {message}".split("\n"))
     raise typer.Exit(1) from None
 
 
@@ -180,6 +183,7 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
             options = {field.name: (hints[field.name], field.default) for field in fields(group)}
         parameters += [_parameter(key, kind, default) for key, (kind, default) in options.items()]
     parameters.append(_parameter("threads", ThreadsOption, None))
+    names = {parameter.name for parameter in parameters}
 
     @functools.wraps(command)
     def run(*, threads: int | None, **given: Any) -> None:
@@ -192,7 +196,23 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         with _on_cluster(given.get("cluster")), _standard_input(given) as replaced:
-            command(**replaced)
+            try:
+                command(**replaced)
+            except InputError as error:  # raised where it is not known which command reads the table
+                lacks = [
+                    name
+                    for name in _COLUMN.findall(message_of(error))
+                    if name[2:].replace("-", "_") not in names
+                ]
+                if not lacks:
+                    raise
+                _fail(
+                    re.sub(
+                        rf"Type {lacks[0]} NAME(,OTHER)?\.",
+                        "Name it so in the file, or add it.",
+                        message_of(error),
+                    )
+                )
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}

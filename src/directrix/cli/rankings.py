@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -16,11 +17,12 @@ import numpy as np
 from directrix.cli.reading import RankedData, is_model
 from directrix.cli.show import remark
 from directrix.data.checks import check_unrepeated
-from directrix.data.columns import OPTIONS, ColumnNames, find, kind_of
+from directrix.data.columns import OPTIONS, SCORES, ColumnNames, find, kind_of
 from directrix.data.files import Problem, open_data, raise_problems, readable, short_name, to_number
 from directrix.data.formats import QRELS, content_of, is_documents_table
+from directrix.data.grouping import identifier_text
 from directrix.data.shards.context import is_on_cluster
-from directrix.data.trec.join import join_trec, unmatched
+from directrix.data.trec.join import Judged, join_trec, unmatched
 from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.rankers.saved import SavedModel
@@ -52,9 +54,15 @@ class JudgedRanking(NamedTuple):
     ranked: frozenset[str]
     """The queries that the ranking itself has; additional queries of other rankings are empty here."""
 
+    @property
+    def judged(self) -> Judged:
+        """The ranking as a run with its judgments; ``doc_ids`` are None if the data have none."""
+        run: Judged | None = self.arrays.get("run")
+        return run or Judged(**self.arrays, query_ids=self.query_ids, judgments=self.arrays["labels"])
 
-Topics = Literal["own", "any", "common"]
-"""Judged topics on which a TREC run is evaluated: its own, or those of any or of all runs."""
+
+Topics = Literal["own", "any", "common", "judged"]
+"""Judged topics on which a TREC run is evaluated: its own, those of any or of all runs, or all."""
 
 
 def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
@@ -111,6 +119,8 @@ def judged_rankings(
             raise InputError(f"{option}: runs and qrels have no features; leave it out.")
         qrels, runs = trec
         return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
+    if topics == "judged":
+        raise InputError("--all-judged is for runs, which may lack queries of the qrels; leave it out.")
     shards = None
     if is_on_cluster():
         from directrix.data.shards.queries import open_shards
@@ -118,7 +128,7 @@ def judged_rankings(
         shards = open_shards(data)
     q = given.read_for(models.values(), data) if shards is None else shards.judged()
     check_unrepeated(q, str(data))
-    ids = tuple(map(str, q.query_ids))
+    ids = tuple(map(identifier_text, q.query_ids))
     doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     judged = []
     for name, path in zip(system_names(rankings, names), rankings, strict=True):
@@ -156,6 +166,11 @@ def _read(
 ) -> tuple[Qrels, list[Run]]:
     names = named_columns(data, tables, columns)
     qrels = read_qrels(data, **names(data, "label"))
+    if data in tables and kind_of(tables[data], columns) == "run" and (qrels.labels % 1.0).any():
+        raise InputError(
+            f"{data} is a run, whose scores are not integers as labels are; qrels come first, then the "
+            f"rankings: QRELS {data}."
+        )
     return qrels, [read_trec_run(path, **names(path, "score")) for path in rankings]
 
 
@@ -224,11 +239,13 @@ def system_names(files: list[Path], given: list[str] | None, tags: list[str] | N
 def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics) -> list[JudgedRanking]:
     joined = [join_trec(run, qrels) for run in runs]  # rejects runs of other topics
     ranked = [frozenset(j.query_ids) for j in joined]
-    if topics == "own":
+    if topics == "judged":
+        joined = [join_trec(run, qrels, queries=qrels.query_ids) for run in runs]
+    elif topics == "own":
         for name, run in zip(names, runs, strict=True):
-            note_unmatched(name, [run], qrels.query_ids)
+            note_unmatched(name, [run], qrels.query_ids, _ALL_JUDGED)
     else:
-        note_unmatched("the runs", runs, qrels.query_ids)
+        note_unmatched("the runs", runs, qrels.query_ids, _ALL_JUDGED)
         every = dict.fromkeys(query for j in joined for query in j.query_ids)
         shared = frozenset.intersection(*ranked)
         chosen = [query for query in every if topics == "any" or query in shared]
@@ -244,10 +261,14 @@ def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics
     ]
 
 
-def note_unmatched(name: str, runs: Iterable[Run], judged: Iterable[str]) -> None:
+_ALL_JUDGED = "; --all-judged counts the others as empty rankings"
+
+
+def note_unmatched(name: str, runs: Iterable[Run], judged: Collection[str], remedy: str = "") -> None:
     """Print how many queries of the runs are not judged, and how many judged queries no run has."""
-    if text := unmatched(name, (query for run in runs for query in run.query_ids), judged):
-        remark(f"note: {text}")
+    ranked = {query for run in runs for query in run.query_ids}
+    if text := unmatched(name, ranked, judged):
+        remark(f"note: {text}{'' if ranked.issuperset(judged) else remedy}")
 
 
 def _number(line: str) -> float | None:
@@ -278,9 +299,12 @@ def _are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], 
     unclear are left to their readers. Raises `InputError` at the first ranking in place of labeled data,
     labeled data among rankings, or ranking of other data.
     """
-    kind, *kinds = (
-        kind_of(tables[path], columns) if path in tables else _kind(path) for path in (data, *rankings)
-    )
+    kind = kind_of(tables[data], columns) if data in tables else _kind(data)
+    # the labels of judgments may be in a column that holds scores in a run
+    of_runs = replace(columns, label=None) if columns.label in (columns.score, *SCORES) else columns
+    kinds = [kind_of(tables[path], of_runs) if path in tables else _kind(path) for path in rankings]
+    if {*kinds} <= {"run", "judged run"} and (kind == "" or (kind == "run" and data in tables)):
+        return True  # judgments of ranx and BEIR call labels scores; text of no kind has its message there
     if kind in ("model", "scores", "run"):
         right = next((path for path, k in zip(rankings, kinds, strict=True) if k in ("data", "qrels")), None)
         order = f"{right or 'DATA'} {data}"
@@ -290,6 +314,8 @@ def _are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], 
     if data in tables:
         kind = "qrels" if {"run", "judged run"}.intersection(kinds) else "data"
     for path, other in zip(rankings, kinds, strict=True):
+        if kind == "qrels" and other == "qrels" and path not in tables:
+            continue  # perhaps a ranking of MS MARCO: the reader says what a run needs
         if other in ("data", "qrels"):
             known, of = tables.get(path, []), columns.within(tables.get(path, []))
             if known and find(known, "label", of.label, str(path), "", optional=True) is None:

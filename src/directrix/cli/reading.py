@@ -14,8 +14,16 @@ from directrix.cli.options import Missing, option
 from directrix.cli.show import remark
 from directrix.data.columns import DOC, LABELS, QUERY, ColumnNames, column_list
 from directrix.data.files import check_replaceable
-from directrix.data.formats import content_of, format_of, is_documents_table, named, read_file, text_table
-from directrix.errors import InputError, short_text
+from directrix.data.formats import (
+    LETOR,
+    content_of,
+    format_of,
+    is_documents_table,
+    named,
+    read_file,
+    text_table,
+)
+from directrix.errors import InputError, amount, short_text
 
 if TYPE_CHECKING:
     from directrix.clicks.log import Log
@@ -40,11 +48,15 @@ def _column(name: str, what: str, default: str) -> Any:
     )
 
 
-_Qid = Annotated[str | None, _column("--qid-column", "queries", "qid, query_id, q_id, topic or query.")]
+_Qid = Annotated[
+    str | None, _column("--qid-column", "queries", "qid, query_id, q_id, query-id, topic or query.")
+]
 _Label = Annotated[str | None, _column("--label-column", "labels", "label, relevance, rel or grade.")]
 _DocId = Annotated[
     str | None,
-    _column("--doc-id-column", "documents", "docno, doc_id, docid, document or doc, if there is one."),
+    _column(
+        "--doc-id-column", "documents", "docno, doc_id, docid, corpus-id, document or doc, if there is one."
+    ),
 ]
 _Features = Annotated[
     str | None, _column("--feature-columns", "features, separated by commas", "all others.")
@@ -293,9 +305,24 @@ class WeightedData(TrainingData):
     def weights(self, path: Path, q: Queries) -> Weights:
         """Return weights of the documents and of the queries; None for those without a column.
 
-        Raises `InputError` if a weight is not a number >= 0, or the weight of a query differs between its
-        rows.
+        Those of LETOR text are in a file next to it: one per document, as in LightGBM, or per query, as in
+        XGBoost. Raises `InputError` if a weight is not a number >= 0, or the weight of a query differs
+        between its rows.
         """
+        if format_of(path) is LETOR:
+            from directrix.data.letor.read import side_weights
+
+            if (weights := side_weights(path)) is None:
+                return None, None
+            if len(weights) not in (q.n_docs, q.n_queries):
+                raise InputError(
+                    f"{path}.weight has {len(weights):,} weights for {amount(q.n_docs, 'documents')} and "
+                    f"{amount(q.n_queries, 'queries')}; one of each is needed. Remove the file if it is of "
+                    "other data."
+                )
+            is_of_documents = len(weights) == q.n_docs
+            remark(f"note: weights of {'documents' if is_of_documents else 'queries'}: {path}.weight")
+            return (weights, None) if is_of_documents else (None, weights)
         return self._of_documents(path, q, self.weight_column), self._of_queries(path, q)
 
     def _of_documents(self, path: Path, q: Queries, column: str | None) -> Float64Array | None:
@@ -386,7 +413,9 @@ class ModelData(Columns):
                     f"{how.value}{rest}"
                 )
         names = self._with_features(self.names_for(models, path), models, path)
-        return read_file(path, missing=how.value, columns=replace(names, has_labels=has_labels))
+        q = read_file(path, missing=how.value, columns=replace(names, has_labels=has_labels))
+        # that of the model is no decision about features that were never missing in its training
+        return q if self.missing is how or how is Missing.zero else replace(q, missing=Missing.error.value)
 
     def matched(self, q: Queries, saved: SavedModel, path: Path, model: Path) -> Queries:
         """Return the data of ``path`` with the features of the ``model``; see `same_features`."""
@@ -556,6 +585,8 @@ def query_classes(path: Path) -> dict[str, str]:
 
 
 def _classes_of_table(path: Path, known: list[str], query: str) -> dict[str, str]:
+    from directrix.data.checks import is_empty
+    from directrix.data.grouping import identifier_text
     from directrix.data.tables.files import table_of
 
     others = [name for name in known if name != query]
@@ -566,9 +597,12 @@ def _classes_of_table(path: Path, known: list[str], query: str) -> dict[str, str
     table = table_of(path, ColumnNames(categorical=tuple(named)))
     of_query: dict[str, str] = {}
     for key, value in zip(*(table.column(name).to_pylist() for name in (query, *named)), strict=True):
-        if value is not None and of_query.setdefault(str(key), str(value)) != str(value):
+        if is_empty(value):
+            continue
+        query, segment = identifier_text(key), identifier_text(value)
+        if of_query.setdefault(query, segment) != segment:
             raise InputError(
-                f"{path}: query {key} has the segments {of_query[str(key)]} and {value}; each query has one."
+                f"{path}: query {query} has the segments {of_query[query]} and {segment}; each query has one."
             )
     return of_query
 

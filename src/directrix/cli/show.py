@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from directrix.cli.options import Format
-from directrix.errors import InputError, visible
+from directrix.errors import InputError, one_line, visible
 
 if TYPE_CHECKING:
     from directrix.reports.report import Report
@@ -54,12 +54,22 @@ def print_json(value: Any) -> None:
 def echo(text: str, *, exact: bool = False, nl: bool = True) -> None:
     """Print a result; control characters are escaped unless ``exact``, for a program that reads them.
 
-    Raises `InputError` if standard output is closed, full, or larger than a file may be.
+    Raises `InputError` if standard output is closed, full, or larger than a file may be, or if its encoding
+    lacks a character of an exact result.
     """
     if sys.stdout is None:  # Python's sign of a closed one, for which Typer prints nothing
         raise InputError("standard output is closed, so the result is lost. Type a file after `>`.")
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    is_exact = exact and not sys.stdout.isatty()
     try:
-        typer.echo(text if exact and not sys.stdout.isatty() else visible(text), nl=nl)
+        data = text.encode(encoding) if is_exact else visible(text).encode(encoding, "backslashreplace")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"standard output has the encoding {encoding}, which lacks {text[error.start]!a}; one with it is "
+            "needed. Type PYTHONIOENCODING=utf-8 before the command, or rename what has this character."
+        ) from None
+    try:
+        typer.echo(data.decode(encoding), nl=nl)
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise
@@ -76,10 +86,10 @@ def discard_output(stream: int = 1) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 
-def remark(text: str) -> None:
+def remark(*lines: str) -> None:
     """Print a note, which is not part of the result, on stderr; one that a full disk rejects is dropped."""
     try:
-        typer.echo(visible(text), err=True)
+        typer.echo("\n".join(map(one_line, lines)), err=True)
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise
@@ -107,6 +117,12 @@ def save_report(path: Path | None, report: Callable[[], Report]) -> None:
         remark(f"open: {path}")
 
 
+def _compiling() -> str:
+    """Return what a line of progress adds while kernels are compiled, which is no step of a training run."""
+    kernels = sys.modules.get("directrix.kernels")  # Numba is not imported for this
+    return ", compiling kernels" if kernels is not None and kernels.is_compiling() else ""
+
+
 @contextmanager
 def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
     """Show a progress bar on stderr while the block runs, if stderr is a terminal.
@@ -117,10 +133,15 @@ def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
         yield lambda *_: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeElapsedColumn
+    from rich.text import Text
+
+    class Description(TextColumn):
+        def render(self, task: Task) -> Text:
+            return super().render(task).append(_compiling())
 
     columns = (
-        TextColumn("{task.description}", markup=False),
+        Description("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -129,7 +150,7 @@ def progress_bar(text: str) -> Iterator[Callable[[int, int, str], None]]:
         task = progress.add_task(text, total=None)
 
         def report(done: int, total: int, current: str) -> None:
-            progress.update(task, completed=done, total=total, description=visible(f"{text}: {current}"))
+            progress.update(task, completed=done, total=total, description=one_line(f"{text}: {current}"))
 
         yield report
 
@@ -160,7 +181,7 @@ def progress_log(text: str) -> Iterator[Callable[[int, int, str], None]]:
         while not ended.wait(1.0):
             if current and time.monotonic() - last >= _SILENCE:
                 last = time.monotonic()
-                remark(f"{current} ({last - begun:.0f} s so far)")
+                remark(f"{current}{_compiling()} ({last - begun:.0f} s so far)")
 
     thread = threading.Thread(target=print_signs, daemon=True)
     with suppress(RuntimeError):  # where the system starts no more threads, there are no signs

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -40,8 +42,9 @@ _With = Annotated[
     options.option(
         "--with",
         metavar="RUN",
-        help="Scores of another system as features: a TREC run, or a table with one system per numeric "
-        "column. Repeatable.",
+        help="Scores of another system as features: a TREC run, or a table with a feature per numeric "
+        "column. Documents that a run lacks get its lowest score of the query; empty cells, and rows that a "
+        "table lacks, are missing values. Repeatable.",
     ),
 ]
 _QueryField = Annotated[
@@ -120,8 +123,8 @@ def index_command(
 ) -> None:
     """Index documents for the commands candidates, text-features and rerank.
 
-    A word is a run of letters, digits and underscores, in lower case. If documents have several fields, an
-    additional one, called all, joins them.
+    Words follow the rules of Unicode (UAX #29), and their case is folded. If documents have several fields,
+    an additional one, called all, joins them.
     """
     from directrix.data.files import open_data, readable
     from directrix.text.analysis import STOP_WORDS
@@ -131,7 +134,7 @@ def index_command(
     stops: tuple[str, ...] = STOP_WORDS
     if stop_words is not None:
         with readable(stop_words), open_data(stop_words) as file:
-            stops = tuple(dict.fromkeys(file.read().decode("utf-8", "replace").lower().split()))
+            stops = tuple(file.read().decode("utf-8", "replace").split())
     with progress_bar("documents") as report:
         built = Index.build(
             documents,
@@ -213,8 +216,11 @@ def text_features_command(
     Features are named FORMULA.FIELD.ANALYZER, such as bm25.title.english+stop, or run.TAG for other runs.
     Without --qrels all labels are 0.
     """
+    import numpy as np
+
     from directrix.cli.rankings import note_unmatched
     from directrix.data.trec.features import integer_topics
+    from directrix.data.trec.runs import read_trec_run
     from directrix.text.documents import query_texts
     from directrix.text.features import TextFeatures
     from directrix.text.index import Index
@@ -225,13 +231,19 @@ def text_features_command(
     inputs = (index, queries, run, qrels, *(others or ()))
     check_writable(output, *inputs)
     of = query_texts(queries, query_field, id_column)
-    computed = TextFeatures.of(Index.load(index), of, run, qrels, _other_runs(others), None)
+    candidates = read_trec_run(run)
+    computed = TextFeatures.of(
+        Index.load(index), of, candidates, qrels, _other_runs(others, candidates), None
+    )
     used = [computed.run.query_ids[q] for q in computed.chosen]
-    n_queries, n_rows, retrieved = len(used), 0, 0
+    n_queries, n_rows, retrieved, lacking = len(used), 0, 0, Counter[str]()
     with progress_bar("queries") as report, form.writing(output) as add:
         for first in range(0, n_queries, _AT_ONCE):
             part = computed.queries(report, slice(first, first + _AT_ONCE))
             n_rows, retrieved = n_rows + part.n_docs, retrieved + int((part.labels > 0.0).sum())
+            lacking.update(
+                dict(zip(computed.sources, np.isnan(part.features).sum(axis=0).tolist(), strict=True))
+            )
             if form is LETOR:
                 part = replace(part, query_ids=tuple(integer_topics(part.query_ids)))
             add(part)
@@ -240,6 +252,9 @@ def text_features_command(
     if form is LETOR:
         in_order = ", ".join(computed.sources)
         remark(f"note: {output} stores no feature names; .parquet does. They are: {in_order}")
+    if empty := {name: n for name, n in lacking.items() if n}:
+        counts = ", ".join(f"{name} ({n:,})" for name, n in empty.items())
+        remark(f"note: values are missing, which training treats by --missing: {counts} of {n_rows:,} rows")
     sizes = sizes_text(n_rows, n_queries, len(computed.sources))
     remark(f"saved: {output} ({sizes}: {some(computed.sources)})")
     if (judged := computed.judged) is not None:
@@ -264,7 +279,7 @@ def rerank_command(
     Only the features of the model are computed, by name; give the index of the training data. `directrix
     evaluate QRELS RUN` measures the result, and `directrix compare QRELS RUN RUN` tests the gain.
     """
-    from directrix.data.trec.runs import Run
+    from directrix.data.trec.runs import Run, read_trec_run
     from directrix.rankers.saved import SavedModel
     from directrix.text.documents import query_texts
     from directrix.text.index import Index
@@ -277,10 +292,10 @@ def rerank_command(
             f"the model {model} was trained on features without names, so they are not known; train on "
             "a file of `directrix text-features` that ends in .parquet."
         )
-    of = query_texts(queries, query_field, id_column)
+    of, candidates = query_texts(queries, query_field, id_column), read_trec_run(run)
     with progress_bar("queries") as report:
         features = Index.load(index).features(
-            of, run, runs=_other_runs(others), names=list(saved.names), progress=report
+            of, candidates, runs=_other_runs(others, candidates), names=list(saved.names), progress=report
         )
     write_run(replace(Run.from_scores(features, saved.predict_queries(features)), tag=tag), output)
     if without := len(of) - len(features.query_ids):
@@ -419,23 +434,32 @@ def _ranking(data: Path, scores: Path, reading: RankedData) -> dict[str, Any]:
     return ranking.arrays
 
 
-def _other_runs(paths: list[Path] | None) -> list[Run]:
+def _other_runs(paths: list[Path] | None, candidates: Run) -> list[Run]:
     """Read the runs of ``--with``; a table gives one for each of its columns of numbers."""
     from directrix.data.formats import is_documents_table
     from directrix.data.trec.runs import read_trec_run
 
     runs = []
     for path in paths or ():
-        runs += _columns_of(path) if is_documents_table(path) else [read_trec_run(path)]
+        is_table = is_documents_table(path)
+        runs += _columns_of(path, candidates) if is_table else [read_trec_run(path)]
     return runs
 
 
-def _columns_of(path: Path) -> list[Run]:
-    """Return each column of numbers of a table as a run of its name, without rows that lack a value."""
+def _columns_of(path: Path, candidates: Run) -> list[Run]:
+    """Return each column of numbers of a table as a run of its name; empty cells stay missing.
+
+    So do rows that candidates lack, but a document without a score was not retrieved.
+    """
+    import numpy as np
     import pyarrow.types as types
 
-    from directrix.data.columns import DOC, QUERY
+    from directrix.data.columns import DOC, QUERY, SCORES, find
+    from directrix.data.files import short_name
     from directrix.data.tables.files import table_of
+    from directrix.data.tables.text import row_places
+    from directrix.data.trec.documents import of_frame
+    from directrix.data.trec.join import check_overlap
     from directrix.data.trec.runs import Run
 
     table = table_of(path)
@@ -450,7 +474,27 @@ def _columns_of(path: Path) -> list[Run]:
             f"{path} has no column of numbers other than identifiers and ranks; it has "
             f"{', '.join(table.column_names)}. Give a table with a column of scores."
         )
-    return [Run.from_frame(table.filter(table[name].is_valid()), tag=name, score=name) for name in names]
+    keys = {key: find(table.column_names, key, None, str(path), "") for key in ("qid", "doc_id")}
+    rows = {key: table[name].to_pylist() for key, name in keys.items()} | {"score": range(table.num_rows)}
+    call, named_so = "directrix.data.Run.from_frame(frame", {key: key for key in rows}
+    documents = of_frame(rows, "score", str(path), named_so, call, row_places(path))
+    in_table = Run(short_name(path), *documents[:4])
+    check_overlap(candidates, in_table)
+    place = dict(zip(_keys(in_table), in_table.scores.astype(np.int64), strict=True))
+    aligned = np.array([place.get(key, -1) for key in _keys(candidates)], dtype=np.int64)
+    runs = []
+    for name in names:
+        values = np.append(table[name].to_numpy().astype(np.float64), np.nan)
+        is_run = name in SCORES
+        of, place_of = (in_table, in_table.scores.astype(np.int64)) if is_run else (candidates, aligned)
+        runs.append(replace(of, tag=name, scores=values[place_of]))
+    return runs
+
+
+def _keys(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield query and document of every row."""
+    for query, (first, last) in zip(run.query_ids, pairwise(run.qptr.tolist()), strict=True):
+        yield from ((query, doc) for doc in run.doc_ids[first:last])
 
 
 def write_run(run: Run, output: Path | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +14,7 @@ import typer
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.limits import stopping_later
 from directrix.cli.reading import (
     RECORDED,
     ByPositionOption,
@@ -33,7 +34,7 @@ from directrix.errors import InputError, amount, short_text
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
     from directrix.search.search import AutoRanker, SearchResult
-    from directrix.types import Float64Array
+    from directrix.types import Float64Array, Progress
 
 _Report = Annotated[
     Path | None,
@@ -205,7 +206,7 @@ def train_command(
     start = time.perf_counter()
     if is_on_cluster():
         _check_shards(train, valid, report, search, reading)
-        save_result(_train_shards(ranker, train, valid, output, resume=resume), output, form, start)
+        _train_shards(ranker, train, valid, output, form, start, resume=resume)
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
@@ -220,9 +221,12 @@ def train_command(
         validation = same_features(
             validation, queries.n_features, names, valid, str(train), by_position=by_position
         )
-    with progress_log(f"training {search.method} for {search.measure}") as progress:
-        result = ranker.search(queries, validation, weights=weights, progress=progress)
-    save_result(result, output, form, start, reading.names())
+
+    def run(progress: Progress) -> SearchResult:
+        return ranker.search(queries, validation, weights=weights, progress=progress)
+
+    text = f"training {search.method} for {search.measure}"
+    result = search_and_save(run, text, output, form, start, reading.names())
     if report is not None:
         from directrix.reports.training import write_training_report
 
@@ -231,18 +235,36 @@ def train_command(
         remark(f"open: {report}")
 
 
-def save_result(
-    result: SearchResult, output: Path, form: options.Format, start: float, names: ColumnNames = RECOGNIZED
-) -> None:
+def search_and_save(
+    run: Callable[[Progress], SearchResult],
+    text: str,
+    output: Path,
+    form: options.Format,
+    start: float,
+    names: ColumnNames = RECOGNIZED,
+) -> SearchResult:
+    """Run a search, show its progress and result, and save its ranker.
+
+    A signal ends the search after the current step. The best ranker so far is saved before the command ends.
+    """
     from directrix.reports.training import race_table
 
-    if columns := {key: name for key in RECORDED if (name := getattr(names, key)) is not None}:
-        training = result.ranker.training_
-        result.ranker.training_ = {**training, "data": {**training["data"], "columns": columns}}
-    result.ranker.save(output)
-    show(form, [race_table(result)], _document(result))
-    _print_remarks(result)
-    remark(f"saved: {output} ({time.perf_counter() - start:.1f} s)")
+    with stopping_later() as is_stopped:
+        with progress_log(text) as report:
+
+            def progress(done: int, total: int, now: str) -> bool:
+                report(done, total, now)
+                return is_stopped()
+
+            result = run(progress)
+        if columns := {key: name for key in RECORDED if (name := getattr(names, key)) is not None}:
+            training = result.ranker.training_
+            result.ranker.training_ = {**training, "data": {**training["data"], "columns": columns}}
+        result.ranker.save(output)
+        show(form, [race_table(result)], _document(result))
+        _print_remarks(result)
+        remark(f"saved: {output} ({time.perf_counter() - start:.1f} s)")
+    return result
 
 
 def _check_shards(
@@ -263,18 +285,28 @@ def _check_shards(
             raise InputError(f"{option} is not supported on shards; leave it out.")
 
 
-def _train_shards(ranker: AutoRanker, train: Path, valid: Any, output: Path, *, resume: bool) -> SearchResult:
-    """Train on the cluster; partial results are kept next to the model until it is done."""
+def _train_shards(
+    ranker: AutoRanker,
+    train: Path,
+    valid: Any,
+    output: Path,
+    form: options.Format,
+    start: float,
+    *,
+    resume: bool,
+) -> None:
+    """Train on the cluster; partial results are kept next to the model until it is done, for --resume."""
     from directrix.data.shards.checkpoint import keep_answers
     from directrix.data.shards.queries import open_shards
 
     answers = output.with_name(f"{output.name}.answers")
     judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
-    with (
-        progress_log(f"training for {ranker.measure}") as progress,
-        keep_answers(answers, resume=resume),
-    ):
+
+    def run(progress: Progress) -> SearchResult:
         return ranker.search(open_shards(train), judged, progress=progress)
+
+    with keep_answers(answers, resume=resume):
+        search_and_save(run, f"training for {ranker.measure}", output, form, start)
 
 
 def check_report(report: Path, output: Path, train: Path, valid: Path | None) -> None:

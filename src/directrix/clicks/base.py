@@ -15,7 +15,7 @@ from directrix.parameters import number, seed_number, whole
 from directrix.tables import ShowsTables, Table, json_value
 from directrix.types import Array, Float64Array
 
-_SESSIONS = 1 << 16  # walked through together
+_SESSIONS = 1 << 16  # walked through together, with at most 100 numbers of state each
 _ROWS = 1 << 22  # evaluated together
 
 
@@ -217,14 +217,15 @@ class ClickModel(ShowsTables):
     def _parts(self, log: Log, *, given_clicks: bool) -> Iterator[tuple[Array, Array, Array, Array]]:
         """Give probabilities, impressions, clicks and positions, some sessions at a time."""
         sessions, values = log.sessions, self._values(log)
-        for first, last in self._blocks(log):
+        for first, last in self._blocks(log, 1 if given_clicks else len(self.examination_)):
             rows = slice(sessions.ptr[first], sessions.ptr[last])
             p, _ = self._walk(log, values, (first, last), "given" if given_clicks else "marginal")
             yield p, np.ones(len(p)), sessions.click[rows].astype(np.float64), sessions.position[rows]
 
-    def _blocks(self, log: Log) -> list[tuple[int, int]]:
-        n = len(log.sessions.query)
-        return [(first, min(first + _SESSIONS, n)) for first in range(0, n, _SESSIONS)]
+    def _blocks(self, log: Log, width: int = 1) -> list[tuple[int, int]]:
+        """Return ranges of sessions; ``width`` numbers are known of each at most."""
+        n, at_once = len(log.sessions.query), min(_SESSIONS, 100 * _SESSIONS // width)
+        return [(first, min(first + at_once, n)) for first in range(0, n, at_once)]
 
     def _walk(
         self, log: Log, values: dict[str, Float64Array], part: tuple[int, int], clicks: Any

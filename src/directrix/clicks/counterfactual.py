@@ -84,7 +84,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     -----
     UserWarning
         If an interval is unreliable: few queries, one with most of the variance, a small effective sample, or
-        documents that were never shown, with gain 0 except in "doubly-robust".
+        documents that were never shown, whose gain is 0, or in "doubly-robust" that of a model.
 
     Notes
     -----
@@ -272,9 +272,14 @@ class _Evaluation(NamedTuple):
     def _biased(
         self, gains: Gains, target: _Target, counted: Float64Array
     ) -> tuple[Float64Array, Float64Array]:
-        scores = np.full(len(self.pairs) + 1, -np.inf)
-        scores[target.doc] = target.scores
-        values = self.goal.measure(scores[:-1], np.maximum(gains.gain, 0.0), self.pairs.qptr)
+        # all that it ranks, also documents without a gain, and then the other candidates
+        others = np.setdiff1d(np.arange(len(self.pairs)), target.doc)
+        query = np.append(target.query, self.pairs.query[others])
+        order = np.argsort(query, kind="stable")
+        scores = np.append(target.scores, np.full(len(others), -np.inf))[order]
+        gain = np.append(np.maximum(gains.gain, 0.0), 0.0)[np.append(target.doc, others)[order]]
+        qptr = np.searchsorted(query[order], np.arange(len(self.sessions) + 1))
+        values = self.goal.measure(scores, gain, qptr)
         is_defined = ~np.isnan(values)
         return np.where(is_defined, values, 0.0), counted * is_defined
 
@@ -353,8 +358,9 @@ def _sessions_of(log: Log, pairs: Pairs, targets: Any) -> Float64Array:
     else:  # each session has most positions, the first surely
         cells = log.content
         at = log.pairs.query[cells.pair] * (log.n_positions + 1) + cells.position
-        shape = len(log.pairs.query_ids), log.n_positions + 1
-        of_log = np.bincount(at, cells.impressions, shape[0] * shape[1]).reshape(shape).max(axis=1)
+        known, of_cell = np.unique(at, return_inverse=True)
+        of_log = np.zeros(len(log.pairs.query_ids))
+        np.maximum.at(of_log, known // (log.n_positions + 1), np.bincount(of_cell, cells.impressions))
     sessions = np.append(of_log, 0.0)[log.pairs.queries(pairs.query_ids)]
     for target in targets:
         sessions *= np.bincount(target.query, minlength=len(sessions)) > 0

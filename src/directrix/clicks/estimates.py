@@ -11,6 +11,7 @@ import numpy as np
 
 from directrix.data.columns import column_list
 from directrix.errors import InputError, amount
+from directrix.measures.bootstrap import equal_signs_p
 from directrix.tables import PValue, ShowsTables, Table, json_value
 from directrix.types import Float64Array
 
@@ -18,7 +19,8 @@ _FEW_QUERIES = 30
 _FEW_IMPRESSIONS = 100.0
 _MANY_UNSHOWN = 0.1  # of the documents that the target shows
 _ONE_QUERY = 0.5  # of the variance
-_NO_GAPS = ("naive", "doubly-robust")  # biased anyway; estimates documents that were never shown
+_NO_GAPS = ("naive", "doubly-robust")  # biased anyway; a model predicts documents that were never shown
+_ROUNDING = 1e-12  # relative error of a value that is the same in all queries
 _SIGN = "documents that were never shown decide the sign of the difference"
 
 
@@ -61,7 +63,7 @@ class Difference(NamedTuple):
     """First minus second."""
     interval: tuple[float, float]
     p: float
-    """Two-sided p-value of Student's t over queries."""
+    """Two-sided p-value of Student's t over queries; at least 2 / 2^n if only n of them differ."""
     doubts: tuple[str, ...] = ()
     """Reasons why the interval is unreliable, of both estimates and of the difference."""
 
@@ -127,6 +129,11 @@ class CounterfactualResult(ShowsTables):
         deviations = sums[0].influence() - sums[1].influence()
         n_queries = int((sums[0].counted > 0.0).sum())
         interval, p = _interval(value, deviations, n_queries, self.alpha, shift)
+        gaps = sums[0].earned / sums[0].counted.sum() - sums[1].earned / sums[1].counted.sum()
+        least = equal_signs_p(int((np.abs(gaps) > _ROUNDING * np.abs(gaps).max()).sum()))
+        p = max(p, least)  # NaN remains
+        if least > self.alpha:
+            interval = min(interval[0], 0.0), max(interval[1], 0.0)
         doubts = dict.fromkeys((*a.doubts, *b.doubts))
         by_shown = a.value / (1.0 - a.unshown) - b.value / (1.0 - b.unshown)
         if estimator not in _NO_GAPS and p < self.alpha and value * by_shown < 0.0:
@@ -183,7 +190,7 @@ class CounterfactualResult(ShowsTables):
 def warnings_of(result: CounterfactualResult) -> Iterator[str]:
     """Yield what makes a decision by these estimates doubtful."""
     if signs := [_name_of(pair) for pair in result._differences() if _SIGN in pair.doubts]:
-        yield f"{_SIGN}: {column_list(signs, 3)}. Use the estimator doubly-robust, or interleave the rankers."
+        yield f"{_SIGN}: {column_list(signs, 3)}. Interleave the rankers, or log randomized lists."
     if doubtful := [one for one in result.estimates if one.doubts]:
         texts = column_list((f"{one.ranker} by {one.estimator}: {one.doubts[0]}" for one in doubtful), 3)
         yield f"these intervals are unreliable: {texts}."
@@ -203,31 +210,36 @@ def estimate_of(
         doubts.append(f"only {amount(n_queries, 'queries')}")
     if (total := float(influence @ influence)) > 0.0 and (top := np.max(influence**2) / total) > _ONE_QUERY:
         doubts.append(f"one query has {top:.0%} of the variance")
+    if total <= (_ROUNDING * sums.value) ** 2:
+        doubts.append("all queries have the same value")
     if effective < _FEW_IMPRESSIONS:
         doubts.append(f"the effective sample is {effective:.0f} impressions")
     interval, _ = _interval(sums.value, influence, n_queries, alpha, shift)
     is_narrow = unshown * abs(sums.value) > (interval[1] - interval[0]) / 4.0  # next to what may be missing
-    if name != "doubly-robust" and (unshown > _MANY_UNSHOWN or is_narrow):
-        doubts.append(f"{unshown:.0%} of what it would show was never shown")
+    model = ", and is predicted by a model" if name == "doubly-robust" else ""
+    if unshown > _MANY_UNSHOWN or (is_narrow and not model):
+        doubts.append(f"{unshown:.0%} of what it would show was never shown{model}")
     return Estimate(ranker, name, sums.value, interval, effective, unshown, tuple(doubts))
 
 
 def student_interval(
     value: float, error: float, degrees: int, alpha: float
 ) -> tuple[tuple[float, float], float]:
-    """Return the interval of an estimate by Student's t, and the two-sided p-value of 0."""
+    """Return the interval of an estimate by Student's t, and the two-sided p-value of 0; the error is > 0."""
     from scipy.special import stdtr, stdtrit
 
     half = error * float(stdtrit(degrees, 1.0 - alpha / 2.0))
-    p = 2.0 * float(stdtr(degrees, -abs(value) / error)) if error > 0.0 else float(value == 0.0)
-    return (value - half, value + half), p
+    return (value - half, value + half), 2.0 * float(stdtr(degrees, -abs(value) / error))
 
 
 def _interval(
     value: float, influence: Float64Array, n_queries: int, alpha: float, shift: float
 ) -> tuple[tuple[float, float], float]:
-    """Return `student_interval` for deviations of queries, and ``shift``, the error from propensities."""
-    if n_queries < 2:
-        return (math.nan, math.nan), math.nan
+    """Return `student_interval` for deviations of queries, and ``shift``, the error from propensities.
+
+    The interval is NaN for one query, and for queries with the same value, which tell no variance.
+    """
+    if n_queries < 2 or math.sqrt(float(influence @ influence)) <= _ROUNDING * abs(value):
+        return (math.nan, math.nan), math.nan if n_queries < 2 else float(value == 0.0)
     error = math.hypot(math.sqrt(float(influence @ influence) * n_queries / (n_queries - 1)), shift)
     return student_interval(value, error, n_queries - 1, alpha)

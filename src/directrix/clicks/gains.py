@@ -18,6 +18,7 @@ from directrix.data.checks import as_floats, check_unrepeated
 from directrix.data.columns import ColumnNames, column_list
 from directrix.data.formats import read_file
 from directrix.data.frames import arrays_of_queries
+from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled
 from directrix.data.scale import fit_scale
 from directrix.errors import InputError, warn
@@ -208,6 +209,8 @@ def by_clicked_document(q: Queries) -> tuple[Queries, Float64Array]:
     """
     chosen = np.flatnonzero(q.labels > 0.0)
     query = np.searchsorted(q.qptr, chosen, side="right") - 1
+    n_rows = int(np.diff(q.qptr)[query].sum())
+    check_room(8 * n_rows * q.n_features, f"{n_rows:,} copies of documents", python="Give fewer queries.")
     copies = q.take(query)
     labels = np.zeros(copies.n_docs)
     labels[copies.qptr[:-1] + chosen - q.qptr[query]] = 1.0

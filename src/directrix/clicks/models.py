@@ -11,12 +11,14 @@ from directrix.clicks.base import ClickModel, Memoryless, at_position
 from directrix.clicks.expectation import GroupCounts, log_prior, maximize
 from directrix.clicks.log import Log, counted
 from directrix.clicks.sessions import Pairs
+from directrix.errors import InputError
 from directrix.parameters import check_choice
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
 _SESSIONS = 1 << 16  # looked at together
 _ROWS = 1 << 19  # of a chunk of sessions that one thread sums over
+_DEEPEST = 1000  # position of UBM
 
 
 class GCTR(Memoryless):
@@ -78,14 +80,24 @@ class UBM(ClickModel):
 
     .. math:: P(c_k = 1 \mid c_{<k}) = \theta_{k,k'}\, r(q, d)
 
-    The examination of position 1 is 1, as in `PBM`; made by `model`. Dupret & Piwowarski (2008),
-    doi:10.1145/1390334.1390392.
+    The examination of position 1 is 1, as in `PBM`; made by `model`. Logs may have up to 1,000 positions.
+    Dupret & Piwowarski (2008), doi:10.1145/1390334.1390392.
     """
 
     def _fit(self, log: Log) -> None:
-        k = log.n_positions
+        k = self._checked(log.n_positions)
         _fit_groups(self, self.counts(log), k * k, np.flatnonzero(np.tri(k))[1:])
         self.examination_ = np.tril(self.examination_.reshape(k, k))
+
+    @staticmethod
+    def _checked(n_positions: int) -> int:
+        """Reject a last position whose square would be an array out of proportion to any log."""
+        if n_positions > _DEEPEST:
+            raise InputError(
+                f"UBM has a probability for each two of the {n_positions:,} positions; at most {_DEEPEST:,} "
+                "are possible. Drop the rows below, or choose the model PBM."
+            )
+        return n_positions
 
     def counts(self, log: Log) -> GroupCounts:
         """Count clicks by pair, position, and position of the last click above."""
@@ -95,7 +107,7 @@ class UBM(ClickModel):
         return GroupCounts.of(keys // (k * k), keys % (k * k), n, c, len(log.pairs))
 
     def _assume(self, curve: Float64Array) -> None:
-        k = len(curve)
+        k = self._checked(len(curve))
         after = np.subtract.outer(np.arange(k), np.arange(k))
         self.examination_ = np.tril(curve[np.clip(after, 0, k - 1)])
 

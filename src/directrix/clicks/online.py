@@ -17,7 +17,7 @@ from directrix.clicks.sessions import Sessions
 from directrix.data.checks import as_floats, check_length, is_missing
 from directrix.data.grouping import run_starts
 from directrix.errors import InputError, amount, short_text, warn
-from directrix.measures.bootstrap import batch_sizes
+from directrix.measures.bootstrap import batch_sizes, equal_signs_p
 from directrix.parameters import check_choice, number, seed_number, share
 from directrix.tables import PValue, ShowsTables, Table, json_value
 from directrix.types import Array, Float64Array, Int64Array
@@ -45,11 +45,13 @@ class Contrast:
     values : (float, float)
         Values of the rankers; NaN without sessions to divide by.
     difference, error : float
-        First minus second (half of that for shares of wins), and its standard error by the delta method.
+        First minus second (half of that for shares of wins), and its standard error by the delta method; NaN
+        if all users have the same difference.
     interval : (float, float)
-        Interval of the difference with confidence 1 - alpha.
+        Interval of the difference with confidence 1 - alpha; NaN for that, and for fewer than six users by
+        the bootstrap.
     p : float
-        Two-sided p-value.
+        Two-sided p-value; at least twice the chance of the observed values, if users were exchanged.
     n_sessions, n_users : int
     alpha : float
     """
@@ -81,7 +83,7 @@ class Contrast:
         It is n (detectable / difference)^2 after n sessions, with the same number of sessions per user.
         """
         size = abs(number(difference, "difference", example=0.01))
-        if not size * self.error > 0.0:
+        if not size * self.error > 0.0:  # also true of NaN
             raise InputError(
                 f"difference={size:g} with standard error {self.error:g}: both must be above 0; give a "
                 "difference such as .01, and sessions that differ."
@@ -338,21 +340,45 @@ def _contrast(
     ratios, n_users = _ratios(sums.sum(axis=0)), len(sums)
     value = scale * float(ratios[0] - ratios[1])
     users = int((sums[:, :, 1] > 0.0).sum(axis=0).min())  # of the ranker that has fewer
-    error, interval, p = math.nan, (math.nan, math.nan), math.nan
+    error, interval, p, least = math.nan, (math.nan, math.nan), math.nan, _least_p(sums)
     if users > 1:
         influence = (sums[:, :, 0] - ratios * sums[:, :, 1]) / sums[:, :, 1].sum(axis=0)
         error = scale * math.sqrt(float((np.diff(influence) ** 2).sum()) * n_users / (n_users - 1))
     if error <= _EQUAL:  # only rounding makes the users differ
-        error, interval, p = 0.0, (value, value), float(abs(value) <= _EQUAL)
+        error, p = math.nan, float(abs(value) <= _EQUAL)
     elif error > 0.0 and settings.interval == "delta":
         interval, p = student_interval(value, error, users - 1, settings.alpha)
     elif error > 0.0:
         drawn = scale * _resampled(sums, settings.seed)
-        low, high = np.quantile(drawn, [settings.alpha / 2.0, 1.0 - settings.alpha / 2.0]).tolist()
         tail = min(int((drawn <= 0.0).sum()), int((drawn >= 0.0).sum()))
-        interval, p = (low, high), min(1.0, 2.0 * (tail + 1) / (len(drawn) + 1))
+        p = min(1.0, 2.0 * (tail + 1) / (len(drawn) + 1))
+        if equal_signs_p(users) <= settings.alpha:  # the samples lie between the lowest and the highest user
+            low, high = np.quantile(drawn, [settings.alpha / 2.0, 1.0 - settings.alpha / 2.0]).tolist()
+            interval = low, high
+    if least > settings.alpha:
+        interval = min(interval[0], 0.0), max(interval[1], 0.0)  # NaN remains
     both = (float(ratios[0]), float(ratios[1]))
+    p = max(p, least)  # NaN remains
     return Contrast(measure, names[0], names[1], both, value, error, interval, p, n, n_users, settings.alpha)
+
+
+def _least_p(sums: Float64Array) -> float:
+    """Return twice the probability of the observed values, if users had them with either ranker.
+
+    For users of both rankers, these are exchanged; users of one ranker are assigned to it at random.
+    """
+    from scipy.special import gammaln
+
+    values = _ratios(sums)
+    is_of = ~np.isnan(values)
+    differs = int((np.abs(values[:, 0] - values[:, 1]) > _EQUAL).sum())
+    single = is_of.sum(axis=1) == 1
+    of_single, is_first = np.nansum(values[single], axis=1), is_of[single, 0]
+    _, kind, counts = np.unique(np.round(of_single, 9), return_inverse=True, return_counts=True)
+    usual = kind == (counts.argmax() if len(counts) else 0)
+    a, n = (np.array([of(is_first[usual]), of(is_first)]) for of in (np.sum, len))
+    usual_ways, ways = gammaln(n + 1) - gammaln(a + 1) - gammaln(n - a + 1)  # logarithms
+    return min(1.0, 2.0 * math.exp(usual_ways - ways - differs * math.log(2.0)))
 
 
 def _ratios(sums: Array) -> Float64Array:

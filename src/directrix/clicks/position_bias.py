@@ -12,6 +12,7 @@ from scipy.special import expit
 from directrix.clicks.expectation import GroupCounts, maximize, one_pass
 from directrix.clicks.log import ALL_CLICKED, Log, moves
 from directrix.clicks.sessions import Cells, Pairs
+from directrix.data.memory import check_room
 from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import dense
 from directrix.errors import InputError, MissingExtra, amount, warn
@@ -29,7 +30,11 @@ _LEFT_OPEN = 1e-4  # more than passes of less than that gain, and pseudo-counts,
 _MANY = 30
 _WIDE = 4.0  # high / low of an interval
 _FEWER = 0.95  # of the impressions of the position above, where short lists end
+_FEWEST = 6  # queries: intervals from fewer are too narrow, as in `mean_interval`
+_CLEAR = 4.0  # standard errors: these of few queries are too low
+_ROUNDING = 1e-9  # of sums over queries
 _INFINITE = 1e300  # between infinite numbers, quantiles are NaN
+_FEWER_POSITIONS = {"python": "Type propensities(log, n_positions=10).", "shell": "Type --positions 10."}
 _Weights = Float64Array  # number of times that each query counts
 
 
@@ -42,7 +47,7 @@ class Propensities(ShowsTables):
     """Probability of examination by position, relative to position 1: ``theta[0]`` is 1 (n_positions,). For
     "trust" the alpha of P(click) = alpha_k r + beta_k."""
     interval: Float64Array
-    """95 % intervals of ``theta`` from resampled queries (n_positions, 2)."""
+    """95 % intervals of ``theta`` from resampled queries (n_positions, 2); unbounded for fewer than six."""
     beta: Float64Array
     """For "trust" the beta of that formula; else zeros (n_positions,)."""
     beta_interval: Float64Array
@@ -167,26 +172,32 @@ def propensities(
     estimator, n_queries = _estimator(method, cells, log.pairs, k, features), len(log.pairs.query_ids)
     value = estimator(np.ones(n_queries))
     theta, beta = _intervals(estimator, n_queries, n_resamples, seed, progress)
-    line = _intervals(estimator.line, n_queries, n_resamples, seed)[1] if method == "all-pairs" else beta
     if isinstance(estimator, _Counts):
         theta[1:] += (-_LEFT_OPEN, _LEFT_OPEN)
-    for text in _doubts(method, theta, line, cells):
+    if n_queries < _FEWEST:
+        theta[1:], beta[1:] = (0.0, np.inf), (-np.inf, np.inf)
+    trust = estimator.trust if isinstance(estimator, _AllPairs) else None
+    for text in _doubts(method, theta, trust, cells):
         warn(text)
     return Propensities(method, value[0], theta, value[1], beta, n_queries, n_resamples, seed)
 
 
-def _doubts(method: str, theta: Float64Array, line: Float64Array, cells: Cells) -> Iterator[str]:
-    """Yield why estimates are unreliable, from intervals of theta and of the beta of trust bias."""
+def _doubts(
+    method: str, theta: Float64Array, trust: tuple[float, float] | None, cells: Cells
+) -> Iterator[str]:
+    """Yield why estimates are unreliable, from intervals of theta and the test of trust bias."""
     shown = np.bincount(cells.position, cells.impressions)[1:]
     impressions = int(shown.sum()) // len(np.unique(cells.pair))
-    low, high = line.T
-    differs = np.flatnonzero(((low > 0.0) & (3.0 * low > high)) | ((high < 0.0) & (3.0 * high < low)))
-    if method == "all-pairs" and differs.size:  # by four standard errors, as positions are many
-        k = differs[0]
+    if trust is not None and abs(trust[0]) > _CLEAR:
         yield (
-            f"rates of clicks at position {k + 1} are not in proportion to those of the same documents at "
-            f"position 1, but differ by {low[k]:.2g} to {high[k]:.2g}. If users trust some positions more, "
-            "all-pairs is biased; compare with method trust."
+            "rates of clicks of the same documents at two positions are not in proportion, by "
+            f"{abs(trust[0]):.0f} standard errors. If users trust some positions more, all-pairs is biased; "
+            "compare with method trust."
+        )
+    elif trust is not None and trust[1] > -_CLEAR / 2.0:
+        yield (
+            "the log is too short to exclude that users trust some positions more, which may make "
+            "propensities of all-pairs wrong by a factor of two. Give a longer log, or randomize more."
         )
     if method == "em" and impressions < _MANY:
         yield (
@@ -199,7 +210,8 @@ def _doubts(method: str, theta: Float64Array, line: Float64Array, cells: Cells) 
         yield (
             f"the log hardly identifies the propensity at {len(wide)} of {len(theta)} positions, e.g. "
             f"{at + 1}: from {theta[at, 0]:.2g} to {theta[at, 1]:.2g}. Gains divide by it: give a longer "
-            "log, fewer positions, or propensities of a log whose documents move more within a query."
+            f"log, of at least {_FEWEST} queries, fewer positions, or propensities of a log whose documents "
+            "move more within a query."
         )
     rises = np.flatnonzero((theta[1:, 0] > theta[:-1, 1] + 1e-6) & (shown[1:] < _FEWER * shown[:-1]))
     if method != "trust" and rises.size:  # its alpha may rise
@@ -258,7 +270,15 @@ def _estimator(method: str, cells: Cells, pairs: Pairs, k: int, features: Querie
     if method == "regression-em":
         return _Regression(cells, pairs, k, features)
     moved = _Moved.of(cells, pairs, k)
-    links = [(i, j) for i in range(k) for j in range(i + 1, k) if (moved.n[:, i] * moved.n[:, j] > 0).any()]
+    is_shown = moved.n > 0
+    links = [
+        (i, j)
+        for i in range(k)
+        for j in i + 1 + np.flatnonzero(is_shown[is_shown[:, i], i + 1 :].any(axis=0))
+    ]
+    # of all-pairs there are three sums by query for each link, and of the others five for each position
+    n_sums = 3 * len(links) if method == "all-pairs" else 5 * k
+    check_room(16 * n_queries * n_sums, f"sums of {n_queries:,} queries by position", **_FEWER_POSITIONS)
     if method == "em":
         _check_connected(k, links)
         return _PositionBased(cells, pairs, k)
@@ -358,6 +378,7 @@ class _Moved(NamedTuple):
     def of(cls, cells: Cells, pairs: Pairs, k: int) -> _Moved:
         moved = Cells(*(of[moves(cells)] for of in cells))
         known, row = np.unique(moved.pair, return_inverse=True)
+        check_room(32 * k * len(known), f"counts of {len(known):,} documents by position", **_FEWER_POSITIONS)
         n, c = (of.reshape(-1, k) for of in moved.sums(row * k + moved.position - 1, k * len(known)))
         return cls(pairs.query[known], n, c)
 
@@ -387,6 +408,30 @@ def _with_first(theta: Float64Array) -> Float64Array:
     return np.stack([whole_theta, np.zeros(len(whole_theta))])
 
 
+def _test_of_trust(moved: _Moved, links: list[tuple[int, int]], n_queries: int) -> tuple[float, float]:
+    """Test whether rates of clicks y at a position grow with those at one above, x, in proportion.
+
+    With trust bias they grow faster: the slope cov(x, y) / var(x) exceeds mean(y) / mean(x). The excess is
+    the sum over pairs of positions of w (mean(x) cov(x, y) - mean(y) var(x)), where w is the weight of the
+    documents, and var is without the variance of clicks. Return the excess, and the excess minus that of
+    twice the slope, w mean(y) var(x), in units of their standard errors over queries.
+    """
+    values, influence, size = np.zeros(2), np.zeros((n_queries, 2)), 0.0
+    for i, j in links:
+        sums = _sums_of_line(moved, i, j, n_queries)
+        w, x, y, xy, xx = sums.sum(axis=0)
+        if w > 0.0:
+            excess, double = (x * xy - y * xx) / w, (y * xx - x * x * y / w) / w
+            of_excess = np.array([-excess, xy, -xx, x, -y]) / w
+            of_double = np.array([x * x * y / w**2 - double, -2.0 * x * y / w, xx - x * x / w, 0.0, y]) / w
+            values += excess, excess - double
+            influence += sums @ np.stack([of_excess, of_excess - of_double], axis=1)
+            size += abs(y * xx / w)
+    errors = np.std(influence, axis=0, ddof=1) * np.sqrt(n_queries) if n_queries > 1 else np.zeros(2)
+    errors[errors <= _ROUNDING * size] = np.inf  # queries that are all the same tell no variance
+    return float(values[0] / errors[0]), float(values[1] / errors[1])
+
+
 class _AllPairs:
     """Maximum of the likelihood over all pairs of positions; concave in the logarithms of theta and r."""
 
@@ -395,7 +440,7 @@ class _AllPairs:
         sums = [moved.rates(i, j, n_queries) for i, j in links]
         self._sums = np.stack([np.stack(of, axis=1) for of in sums], axis=2).reshape(n_queries, -1)
         self._start = np.full(k + len(links), -0.5)
-        self.line = _line_of_trust(moved, k, n_queries)
+        self.trust = _test_of_trust(moved, links, n_queries)
 
     def __call__(self, weights: _Weights) -> Float64Array:
         from scipy.optimize import minimize
@@ -453,16 +498,8 @@ def _line_of_trust(moved: _Moved, k: int, n_queries: int) -> Callable[[_Weights]
     Its slope is alpha_k and its intercept beta_k, relative to position 1. The variance of the rates at 1 is
     that of relevance and that of clicks; the latter, x (1 - x) / (n - 1), is subtracted.
     """
-    sums = []
-    for j in range(1, k):
-        both = (moved.n[:, 0] > 1) & (moved.n[:, j] > 0)
-        n, at = moved.n[both][:, [0, j]], moved.query[both]
-        x, y = (moved.c[both][:, [0, j]] / n).T
-        w = n.prod(axis=1) / n.sum(axis=1)
-        square = x * x - x * (1.0 - x) / (n[:, 0] - 1.0)
-        parts = (w, w * x, w * y, w * x * y, w * square)
-        sums.append(np.stack([np.bincount(at, part, n_queries) for part in parts], axis=1))
-    stacked = np.stack(sums, axis=2)  # (n_queries, 5, k - 1)
+    # (n_queries, 5, k - 1)
+    stacked = np.stack([_sums_of_line(moved, 0, j, n_queries) for j in range(1, k)], axis=2)
 
     def line(weights: _Weights) -> Float64Array:
         total, x, y, xy, xx = np.tensordot(weights, stacked, axes=1)
@@ -473,6 +510,17 @@ def _line_of_trust(moved: _Moved, k: int, n_queries: int) -> Callable[[_Weights]
         return np.stack([np.append(1.0, slope), np.append(0.0, y - slope * x)])
 
     return line
+
+
+def _sums_of_line(moved: _Moved, i: int, j: int, n_queries: int) -> Float64Array:
+    """Return weighted sums of 1, x, y, x y and the square of x without noise, by query (n_queries, 5)."""
+    both = (moved.n[:, i] > 1) & (moved.n[:, j] > 0)
+    n, at = moved.n[both][:, [i, j]], moved.query[both]
+    x, y = (moved.c[both][:, [i, j]] / n).T
+    w = n.prod(axis=1) / n.sum(axis=1)
+    square = x * x - x * (1.0 - x) / (n[:, 0] - 1.0)
+    parts = (w, w * x, w * y, w * x * y, w * square)
+    return np.stack([np.bincount(at, part, n_queries) for part in parts], axis=1)
 
 
 class _Regression(_Counts):

@@ -12,6 +12,7 @@ from directrix.clicks.log import Log
 from directrix.clicks.models import model as model_named
 from directrix.clicks.sessions import Pairs, Sessions
 from directrix.data.checks import as_floats
+from directrix.data.memory import check_room
 from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError, short_text
 from directrix.parameters import check_choice, number, seed_number, whole
@@ -93,6 +94,9 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
     need_queries(queries, "simulate")
     n, depth = whole(n_sessions, "n_sessions", "simulate"), whole(n_positions, "n_positions", "simulate")
     check_choice(policy, "policy", POLICIES)
+    number(n_positions, "n_positions", "simulate", most=2**15 - 1, example=10)
+    fix = {"python": "Type e.g. n_sessions=100_000.", "shell": "Type e.g. --sessions 100000."}
+    check_room(16 * n * depth, f"{n:,} sessions with {depth:,} positions", **fix)
     eta = number(eta, "eta", "simulate", least=0.0, example=1.0)
     curve = np.array([*EXAMINATION, *EXAMINATION[-1:] * depth])[:depth] ** eta
     users = model_named(model) if isinstance(model, str) else model

@@ -6,6 +6,7 @@ import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from directrix.clicks.log import Log
 from directrix.clicks.sessions import Pairs, Sessions
@@ -123,10 +124,10 @@ def _pseudo_inverse(slates: Slates, match: Array) -> Float64Array:
                 "estimators=['independent'], or a smaller k."
             )
         session = np.unique(slates.session[rows], return_inverse=True)[1]
-        lists: Any = np.zeros((session.max() + 1, len(places)))
-        lists[session, number] = 1.0
+        shape = session.max() + 1, len(places)
+        lists = scipy.sparse.csr_array((np.ones(len(number)), (session, number)), shape)
         wanted = np.zeros(len(places))
         wanted[number[match[rows]]] = 1.0
-        gamma = lists.T @ lists / len(lists)
+        gamma = (lists.T @ lists).toarray() / shape[0]
         factors[rows] = (lists @ (np.linalg.pinv(gamma, rcond=1e-10, hermitian=True) @ wanted))[session]
     return factors

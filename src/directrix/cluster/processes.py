@@ -8,7 +8,7 @@ from typing import Any, Self
 from directrix.data.memory import available_memory
 from directrix.data.shards.task import ROOM, Driver, Span, Task, contiguous
 from directrix.errors import InputError
-from directrix.threads import get_threads
+from directrix.threads import get_threads, ignore_interrupts
 
 _ATTEMPTS = 3
 
@@ -83,4 +83,4 @@ def _started() -> Any:
     """A pool of one process, which keeps the shards it has opened; joblib's, which needs no main module."""
     from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-    return ProcessPoolExecutor(max_workers=1)
+    return ProcessPoolExecutor(max_workers=1, initializer=ignore_interrupts)

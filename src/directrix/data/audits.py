@@ -37,6 +37,8 @@ class FileAudit:
     """Number of documents with each label."""
     queries_without_relevant: int
     """Queries whose labels are all 0: most measures cannot distinguish rankings of them."""
+    queries_all_relevant: int
+    """Queries whose labels are all 1 or more: AP and some other measures are 1 for any ranking of them."""
     queries_with_one_label: int
     """Queries whose labels are all the same: nothing can be learned from them."""
     constant_features: tuple[int | str, ...]
@@ -167,6 +169,7 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
         docs_per_query=docs_per_query,
         labels={f"{value:g}": count for value, count in q.label_counts.items()},
         queries_without_relevant=int((highest == 0).sum()),
+        queries_all_relevant=int((lowest >= 1).sum()),
         queries_with_one_label=int((highest == lowest).sum()),
         constant_features=tuple(named[column] for column in np.flatnonzero(is_constant)),
         duplicate_features=tuple((named[a], named[b]) for a, b in duplicates),
@@ -243,6 +246,11 @@ def _remarks(file: FileAudit) -> list[str]:
         out.append(
             f"{file.name}: features in the order of the labels in every query: "
             f"{column_list(file.perfect_features, 10)}; leave out what is known only when the label is."
+        )
+    if file.queries_all_relevant and file.queries_with_one_label < file.n_queries:
+        out.append(
+            f"{file.name}: {file.queries_all_relevant} of {file.n_queries} queries have no irrelevant "
+            "document; AP and other measures of binary labels are 1 for any ranking of them."
         )
     if file.repeated_documents:
         out.append(

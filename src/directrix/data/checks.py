@@ -129,11 +129,18 @@ def as_array(values: Any, what: str) -> Array:
         raise InputError(f"{what}: not an array ({error}); one number per row is needed.") from error
 
 
+_OTHER_NUMBERS = complex, np.complexfloating, np.datetime64, np.timedelta64
+
+
 def floats_of(cells: Any) -> Float64Array:
     """Return cells as float64; text by the rule of files, see `is_plain`."""
     for cell in cells:
         if isinstance(cell, str | bytes) and not is_plain(str(cell)):
             raise ValueError(f"could not convert string to float: {cell!r}")
+        if isinstance(
+            cell, _OTHER_NUMBERS
+        ):  # NumPy would drop the imaginary part, and count days or nanoseconds
+            raise ValueError(f"could not convert {cell!r} to float")
     try:
         return np.asarray(cells, dtype=np.float64)
     except TypeError:  # pandas.NA, as in a nullable column of booleans
@@ -324,11 +331,21 @@ def is_missing(value: Any) -> bool:
         return bool(value != value)
     except TypeError:  # pandas.NA, which equals nothing and is neither true nor false
         return True
+    except Exception:  # noqa: BLE001 - arrays, tensors, signaling NaN in a cell: any error of any class
+        return False
 
 
 def is_empty(value: Any) -> bool:
     """Return whether a cell holds no identifier or category: it is missing, or an empty text, as in CSV."""
-    return is_missing(value) or bool(value == "")
+    return is_missing(value) or (isinstance(value, str) and value == "")
+
+
+def check_flat(array: Array, what: str) -> None:
+    """Raise `InputError` unless an array has one dimension."""
+    if array.ndim != 1:
+        raise InputError(
+            f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what})."
+        )
 
 
 def _numbers(values: Any, what: str) -> Array:
@@ -336,10 +353,7 @@ def _numbers(values: Any, what: str) -> Array:
     array = as_array(values, what)
     if array.dtype.kind == "O" or array.size == 0:
         array = as_floats(array, what)
-    if array.ndim != 1:
-        raise InputError(
-            f"{what} has shape {array.shape}; one dimension is needed. Type numpy.ravel({what})."
-        )
+    check_flat(array, what)
     if array.dtype.kind not in "fiub":
         raise InputError(
             f"{what} has dtype {array.dtype} (first value {array[0].item()!r}); numbers are needed. "

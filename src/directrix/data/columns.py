@@ -8,10 +8,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from directrix.errors import NO_ITEMS, InputError, short_text
+from directrix.errors import NO_ITEMS, InputError, first_repeated, short_text
 
-QUERY = ("qid", "query_id", "q_id", "topic", "query")
-DOC = ("docno", "doc_id", "docid", "document", "doc")
+QUERY = ("qid", "query_id", "q_id", "query-id", "topic", "query")
+DOC = ("docno", "doc_id", "docid", "corpus-id", "document", "doc")
 SCORES = ("score", "sim")
 LABELS = ("label", "relevance", "rel", "grade")
 SUBTOPICS = ("subtopic", "subtopic_id", "iteration", "iter")
@@ -25,7 +25,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     **{"item": ("item", "item_id", "product_id"), "event": ("event", "event_type", "action")},
     **{"propensity": ("propensity",), "examination": ("examination",)},
 }
-"""Names in PyTerrier, ir_datasets, ir_measures, ranx, trec_eval and click logs, in the order of search."""
+"""Names in PyTerrier, ir_datasets, ir_measures, ranx, BEIR and click logs, in the order of search."""
 
 INDEX = re.compile(r"(__index_level_\d+__|Unnamed: \d+)?")
 """Names of a column in which pandas stores its index: in Parquet, and in CSV, where reading it names it."""
@@ -203,14 +203,24 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
             f"feature_names has {len(texts)} names for {n_features} columns of X; one per column is needed. "
             "Leave it out to number them."
         )
+    check_names(texts, "feature_names")
     if len(set(texts)) < len(texts):
-        twice = next(name for name in texts if texts.count(name) > 1)
+        twice = first_repeated(texts)
         first = texts.index(twice)
         raise InputError(
             f"feature_names: {twice!r} names columns {first} and {texts.index(twice, first + 1)}; each name "
             "may occur once. Rename one, or leave out feature_names to number them."
         )
     return texts
+
+
+def check_names(names: Iterable[str], what: str) -> None:
+    """Raise `InputError` for a name with half of a character, which no file and no terminal can hold."""
+    for name in names:
+        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise InputError(
+                f"{what}: {short_text(name)} has half of a character (a lone surrogate). Rename it."
+            )
 
 
 def feature_label(column: int, names: Sequence[Any] | None = None) -> str:

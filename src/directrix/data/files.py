@@ -14,7 +14,7 @@ import re
 import secrets
 import stat
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -37,23 +37,30 @@ class Problem(NamedTuple):
     """The fix in a shell; "" = the same."""
 
 
-def raise_problems(path: object, problems: Sequence[Problem], n_problems: int | None = None) -> None:
+def raise_problems(
+    path: object,
+    problems: Sequence[Problem],
+    n_problems: int | None = None,
+    place: Callable[[int], str] | None = None,
+) -> None:
     """Raise `InputError` with the first 20 problems and the count of the others, if there are problems.
 
-    ``n_problems`` is the total, if ``problems`` holds only some of them.
+    ``n_problems`` is the total, if ``problems`` holds only some of them. ``place`` returns the place of a row
+    in a table or a frame, whose problems have rows instead of lines.
     """
     if not problems:
         return
     n = len(problems) if n_problems is None else n_problems
     shown = sorted(problems)[:_SHOWN]
-    lines = [f"{path}:{problem.line}: {problem.what}" for problem in shown]
-    text, gap = f"{lines[0]}.", ""
-    if n > 1:
-        more = [f"... and {n - len(shown):,} more"] if n > len(shown) else []
-        text, gap = "\n  ".join([f"{path}: {n:,} lines cannot be used:", *lines, *more]), "\n"
+    places = [f"{path}:{line}" if place is None else place(line) for line, *_ in shown]
+    lines = [f"{where}: {problem.what}" for where, problem in zip(places, shown, strict=True)]
     python = " ".join(dict.fromkeys(problem.remedy for problem in shown))
     shell = " ".join(dict.fromkeys(problem.shell or problem.remedy for problem in shown))
-    raise InputError(text, python=gap + python, shell=gap + shell)
+    if n == 1:
+        raise InputError(f"{lines[0]}.", python=python, shell=shell)
+    lines += [f"... and {n - len(shown):,} more"] if n > len(shown) else []
+    what = "lines" if place is None else "rows"
+    raise InputError(f"{path}: {n:,} {what} cannot be used:", python=python, shell=shell, lines=lines)
 
 
 def raise_line_problems(path: Path, problems: Sequence[Problem], n_problems: int | None = None) -> None:

@@ -6,9 +6,11 @@ It holds only text, and loads functions when they are called, so that ``directri
 from __future__ import annotations
 
 import contextlib
+import csv
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -27,7 +29,10 @@ _TEXT_TABLES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jso
 _SEPARATORS = {"tsv": "\t", "csv": ","}
 _MODEL = '{"format":'  # the beginning of a model file
 _RESPONSE = re.compile(r'"(?:hits|docs)"\s*:\s*\[|"root"\s*:\s*\{')
+_FEATURE = re.compile(r"\d+:")
 _LINE = 16 << 20  # bytes of a line that are looked at
+_BLOCK = 1 << 16  # bytes of a file whose lines decide
+_LINES = 200  # of them, for files with short lines
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,7 @@ def content_of(path: Path) -> str:
 
     One of "parquet", "arrow", "folder" (of those two); "csv", "tsv" (a first line of names), "jsonl" (a JSON
     object in the first line), "responses" (of a search engine), "json" (other JSON, such as a model);
-    "letor", "run", "qrels", "scores" by the first line of data; "" for all others, also for a file that
+    "letor", "run", "qrels", "scores" by the lines of the first block; "" for all others, also for a file that
     cannot be read, for which the reader raises the error.
     """
     try:
@@ -172,23 +177,37 @@ def content_of(path: Path) -> str:
                 if form := _MAGIC.get(raw.read(4)):
                     return form
             with open_data(path) as file:
-                first = line = file.readline(_LINE).decode("utf-8", "backslashreplace")
-                while line and not line.partition("#")[0].strip():
-                    line = file.readline(_LINE).decode("utf-8", "backslashreplace")
+                block = file.read(_BLOCK) + file.readline(_LINE)
     except InputError:
         return ""
-    return _content_of_header(first.strip()) or _content_of_line(line)
+    # not `str.splitlines`: blanks and line ends of Unicode belong to identifiers
+    lines = [line for line in block.split(b"\n") if line.strip()]
+    # a comment is not data, but the names of queries may begin like one
+    lines = [line for line in lines if not line.startswith(b"#")] or lines
+    texts = [line.removesuffix(b"\r").decode("utf-8", "backslashreplace") for line in lines[:_LINES]]
+    try:
+        return _content_of_lines(texts)
+    except csv.Error:  # a field that is too long, in a table or not
+        return ""
 
 
-def _content_of_header(line: str) -> str:
-    if line.startswith(("{", "[")):
-        is_object = line.startswith("{") and line.endswith("}") and not line.startswith(_MODEL)
-        return ("responses" if _RESPONSE.search(line) else "jsonl") if is_object else "json"
-    for form, separator in _SEPARATORS.items():
-        words = line.split(separator)
-        if len(words) > 1 and not line.startswith("#") and all(map(_is_name, words)):
-            return form
-    return ""
+def _content_of_lines(lines: list[str]) -> str:
+    """Return the content of a file by its first lines; most of them decide, because one may be bad."""
+    first = lines[0].strip() if lines else ""
+    if first.startswith(("{", "[")):
+        is_object = first.startswith("{") and first.endswith("}") and not first.startswith(_MODEL)
+        return ("responses" if _RESPONSE.search(first) else "jsonl") if is_object else "json"
+    forms = Counter(form for form in map(_content_of_line, lines) if form)
+    usual, count = forms.most_common(1)[0] if forms else ("", 0)
+    for table, separator in _SEPARATORS.items():
+        names, *rows = csv.reader(lines or [""], delimiter=separator)
+        if len(names) < 2 or first.startswith("#") or not all(map(_is_name, names)):
+            continue
+        if _content_of_line(first) and 2 * count > len(lines):
+            break
+        if not usual or 2 * sum(len(row) == len(names) for row in rows) >= len(rows):
+            return table
+    return usual if 2 * count >= len(lines) else ""
 
 
 def _is_name(word: str) -> bool:
@@ -197,18 +216,29 @@ def _is_name(word: str) -> bool:
 
 
 def _content_of_line(line: str) -> str:
-    if line.lstrip().startswith(("{", "[")):
-        return "json"
     # bytes, since blanks of Unicode belong to identifiers
     words = [word.decode() for word in line.encode().split()]
-    data = list(itertools.takewhile(lambda word: not word.startswith("#"), words))
-    if data[1:2] and data[1].startswith("qid:"):
+    features = list(itertools.takewhile(lambda word: not word.startswith("#"), words))[1:]
+    if features and (features[0].startswith("qid:") or all(map(_FEATURE.match, features))):
         return "letor"
     if len(words) == 1 and math.isfinite(to_number(words[0])):
         return "scores"
-    if len(data) not in (3, 4, 6) or not math.isfinite(to_number(data[4 if len(data) == 6 else -1])):
+    if len(words) > 4 and words[1] == "Q0":
+        return "run"
+    if len(words) not in (3, 4, 5, 6) or not _is_value(words[4 if len(words) > 4 else -1]):
         return ""
-    return "run" if len(data) == 6 else "qrels"
+    if len(words) < 5:
+        return "qrels"
+    return "run" if len(words) == 6 or _is_value(words[3]) else ""
+
+
+def _is_value(word: str) -> bool:
+    """Whether a word stands where a number does, also one that readers reject, such as 0,5 and inf."""
+    try:
+        float(word.replace(",", ".", 1))
+    except ValueError:
+        return False
+    return True
 
 
 def table_files(folder: Path) -> list[Path]:

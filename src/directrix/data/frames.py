@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from numbers import Number
 from typing import Any
@@ -19,9 +19,10 @@ from directrix.data.checks import (
     is_empty,
     unmasked,
 )
-from directrix.data.columns import ColumnNames, column_list, feature_label, roles_of
+from directrix.data.columns import ColumnNames, check_names, column_list, feature_label, roles_of
+from directrix.data.grouping import plain_identifier
 from directrix.data.sparse import cell_of, entries
-from directrix.errors import NO_ITEMS, InputError
+from directrix.errors import NO_ITEMS, InputError, first_repeated, short_text
 from directrix.types import Array, Float64Array, is_sparse
 
 Categories = tuple[tuple[str, ...] | None, ...]
@@ -30,10 +31,14 @@ Categories = tuple[tuple[str, ...] | None, ...]
 
 def name_of(value: Any) -> str:
     """Return the name of a category; equal numbers, such as 1, 1.0 and True, share one name."""
-    if isinstance(value, Number | np.bool_):
-        with suppress(TypeError, ValueError, OverflowError):  # complex numbers, infinities
+    if isinstance(value, Number | np.bool_) and not isinstance(value, complex | np.complexfloating):
+        with suppress(TypeError, ValueError, OverflowError):  # infinities
             whole = int(value)  # type: ignore[arg-type]
             return str(whole) if whole == value else str(value)
+        if isinstance(value, int):  # with more digits than Python prints
+            return hex(value)
+    elif isinstance(value, Collection) and not isinstance(value, str | bytes):
+        raise InputError(f"a cell of categories is {short_text(value)}; it must be one word or number.")
     return str(value)
 
 
@@ -73,12 +78,34 @@ def _are_names(row: Any) -> bool:
 
 def by_column(names: Mapping[Any, tuple[str, ...]], columns: Sequence[Any]) -> Categories | None:
     """Return the names of categories for columns in their order; None if no column has any."""
+    for column, categories in names.items():
+        check_names(categories, f"the categories of {column!r}")
     return tuple(names.get(column) for column in columns) if names else None
 
 
 def is_dict(values: Any) -> bool:
     """Return whether this is a dict, but not a sparse matrix of the DOK kind, which inherits from dict."""
     return isinstance(values, Mapping) and not hasattr(values, "tocsr")
+
+
+def are_dicts(rows: Any) -> bool:
+    """Return whether this is a list of dicts, one per row."""
+    return isinstance(rows, list | tuple) and bool(rows) and is_dict(rows[0])
+
+
+def columns_of_rows(rows: Any, known: Iterable[Any] = ()) -> dict[Any, list[Any]]:
+    """Return the columns of a list of dicts, the ``known`` ones first; a key that a row lacks is missing.
+
+    Raises `InputError` if a row is not a dict.
+    """
+    other = next((place for place, row in enumerate(rows) if not is_dict(row)), None)
+    if other is not None:
+        raise InputError(
+            f"row {other} is {short_text(rows[other])}, and row 0 a dict; all rows must be dicts, from the "
+            "names of features to values."
+        )
+    names = dict.fromkeys([*known, *(name for row in rows for name in row)])
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def is_frame(values: Any) -> bool:
@@ -196,15 +223,20 @@ def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
     given = names.features or ("features",) * ("features" in roles.features)
     lists = _as_lists(coded[given[0]]) if len(given) == 1 else None
     X = matrix_of(coded, "the frame") if lists is None else lists
-    qid = of[roles.qid]
     return {
         "X": X,
         "y": np.zeros(len(X)) if roles.label is None else array_of(of[roles.label]),
-        "qid": qid.to_list() if hasattr(qid, "to_list") else qid,
-        "doc_ids": None if roles.doc_id is None else cells_of(of[roles.doc_id]),
+        "qid": _identifiers(of[roles.qid]),
+        "doc_ids": None if roles.doc_id is None else _identifiers(of[roles.doc_id]),
         "feature_names": roles.features if lists is None else None,
         "categories": by_column(names_of_categories, roles.features),
     }
+
+
+def _identifiers(column: Any) -> Any:
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "fSO":
+        return column
+    return list(map(plain_identifier, cells_of(column)))
 
 
 def _as_lists(column: Any) -> Array | None:
@@ -236,7 +268,7 @@ def _narwhals(values: Any, what: str = "the frame") -> Any:
         return None
     except narwhals.exceptions.DuplicateError:
         names = list(values.columns)
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = first_repeated(names)
         raise InputError(
             f"{what}: {names.count(twice)} columns have the name {twice!r}; one is needed. Rename or leave "
             "out the others."

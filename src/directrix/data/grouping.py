@@ -109,6 +109,18 @@ def check_identifiers(names: Iterable[object], of: str, place: Callable[[int], s
     )
 
 
+def plain_identifier(cell: Any) -> Any:
+    """Return an identifier by its value: 7 for the 7.0 of a column with gaps, and text for bytes."""
+    if isinstance(cell, bytes):
+        return cell.decode("utf-8", "backslashreplace")
+    return int(cell) if isinstance(cell, float | np.floating) and cell.is_integer() else cell
+
+
+def identifier_text(cell: Any) -> str:
+    """Return an identifier as files of text write it, the same for 7, 7.0 and "7"."""
+    return str(plain_identifier(cell))
+
+
 def run_starts(values: Array) -> Int64Array:
     """Return the positions at which a run of equal values begins."""
     changes = values[1:] != values[:-1]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from directrix.data.checks import is_empty
 from directrix.data.frames import array_of, cells_of
-from directrix.data.grouping import check_identifiers
+from directrix.data.grouping import check_identifiers, identifier_text, object_array, plain_identifier
 from directrix.errors import InputError
 from directrix.types import Int64Array
 
@@ -23,14 +25,20 @@ class Numbering:
     def add(self, column: Any, place: Callable[[int], str]) -> Int64Array:
         """Return the number of the identifier of each row; 7 and "7" are one identifier."""
         native = column.to_native() if hasattr(column, "to_native") else column
-        if hasattr(native, "dictionary_encode"):  # of Arrow, many times as fast as objects of Python
-            coded = native.combine_chunks().dictionary_encode("encode")
-            cells = coded.dictionary.to_pylist()
-            self._register(cells, column, place)
-            rows: Int64Array = self._numbers(cells)[coded.indices.to_numpy(zero_copy_only=False)]
-            return rows
-        values = array_of(column)
-        if values.dtype.kind in "iufbUM" and values.ndim == 1:
+        if hasattr(native, "combine_chunks"):  # of Arrow, many times as fast as objects of Python
+            with suppress(NotImplementedError):  # lists and other values that name nothing
+                kind = native.type
+                plain = native.cast(kind.value_type) if hasattr(kind, "index_type") else native
+                coded = plain.combine_chunks().dictionary_encode("encode")
+                cells = coded.dictionary.to_pylist()
+                self._register(cells, column, place)
+                rows: Int64Array = self._numbers(cells)[coded.indices.to_numpy(zero_copy_only=False)]
+                return rows
+        # NumPy would make 7 of a list text if another is text, and round integers beyond 64 bits
+        values = object_array(column) if isinstance(column, list | tuple) else array_of(column)
+        if values.dtype.kind == "M":  # nanoseconds would be integers
+            values = object_array(values.astype("datetime64[us]").tolist())
+        if values.dtype.kind in "iufbU" and values.ndim == 1:
             distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
             cells = distinct.tolist()
             self._register([cells[i] for i in np.argsort(first)], column, place)
@@ -57,7 +65,7 @@ class Numbering:
                 f"{place(rows[0])}: the {self._kind} is missing (in {len(rows):,} of {len(column):,} rows); "
                 "each row needs one. Drop these rows, e.g. frame.dropna()."
             )
-        texts = [_text(cell) for cell in new]
+        texts = [identifier_text(cell) for cell in new]
         check_identifiers(texts, self._kind, lambda i: place(cells_of(column).index(new[i])))
         for cell, text in zip(new, texts, strict=True):
             self._of_cell[cell] = self._of_text.setdefault(text, len(self._of_text))
@@ -67,6 +75,12 @@ class Numbering:
         """The identifiers by number, as text."""
         return tuple(self._of_text)
 
-
-def _text(cell: Any) -> str:
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    @property
+    def identifiers(self) -> tuple[Any, ...]:
+        """The identifiers by number: integers if all were given as such, else text."""
+        first: dict[int, Any] = {}
+        for cell, number in self._of_cell.items():
+            first.setdefault(number, cell)
+        plain = [plain_identifier(cell) for cell in first.values()]
+        is_whole = all(isinstance(one, Integral) and not isinstance(one, bool) for one in plain)
+        return tuple(map(int, plain)) if is_whole else self.names

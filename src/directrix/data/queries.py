@@ -276,7 +276,8 @@ class Queries:
             pandas, polars (also lazy), pyarrow, or any other that narwhals supports.
         qid, label, doc_id : str or int, optional
             Names of columns of queries, labels and documents, if any. Default: the first of qid, query_id,
-            q_id, topic, query; of label, relevance, rel, grade; of docno, doc_id, docid, document, doc.
+            q_id, query-id, topic, query; of label, relevance, rel, grade; of docno, doc_id, docid, corpus-id,
+            document, doc.
         features : names, optional
             Columns of features, or one column of lists. Default: the column of lists ``features``, as in
             PyTerrier, or all columns that have no other use and none of the names above for queries and

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -13,11 +14,16 @@ import numpy as np
 from directrix.data.checks import check_unrepeated
 from directrix.data.columns import QUERY
 from directrix.data.files import Problem, open_data, path_of, raise_problems, readable, to_number
-from directrix.data.queries import Queries, filled
+from directrix.data.grouping import plain_identifier
+from directrix.data.memory import check_room
+from directrix.data.queries import Queries
+from directrix.data.sparse import prefers_csr
 from directrix.errors import InputError, short_text, warn
+from directrix.parsing import json_of
 
+_LARGEST = int(np.finfo(np.float64).max)
 _Document = tuple[str, dict[str, Any]]
-"""Identifier of a document, and its features; None for one without a value."""
+"""Identifier of a document, and its features; None for one that was not logged."""
 
 
 def read_responses(
@@ -42,13 +48,15 @@ def read_responses(
     qrels : Qrels, path, or frame, optional
         Judgments of these documents, which become labels; queries without judgments are omitted.
     missing : {"error", "zero", "nan"}
-        Value of a feature that was not logged for a document, for example because an Elasticsearch query did
-        not match: 0, also with "error", or NaN.
+        Meaning of a value that is NaN, or null in Vespa: an error, 0, or NaN. A feature that was not logged
+        for a document, because an Elasticsearch query did not match or Solr's format is sparse, is 0 as in
+        the engine, also with "error"; with "nan" it is NaN.
 
     Returns
     -------
     Queries
-        Features by name, in the order in which they appear; labels 0 without ``qrels``.
+        Features by name, in the order in which they appear, as CSR if less than one in eight is there; labels
+        0 without ``qrels``.
 
     Raises
     ------
@@ -86,7 +94,11 @@ def read_responses(
                 try:
                     qid, found = _response(line)
                 except InputError as error:
-                    problems.append(Problem(number, str(error), "Write one response of an engine per line."))
+                    problems.append(
+                        Problem(
+                            number, str(error).removesuffix("."), "Write one response of an engine per line."
+                        )
+                    )
                 else:
                     qids += [qid] * len(found)
                     documents += found
@@ -95,7 +107,7 @@ def read_responses(
     return q if qrels is None else labeled(q, qrels)
 
 
-def _queries(path: Path, qids: list[int | str], documents: list[_Document], missing: str) -> Queries:
+def _queries(path: Path, qids: list[int | str], documents: list[_Document], missing: Any) -> Queries:
     tensors = {name for _, row in documents for name, value in row.items() if isinstance(value, dict | list)}
     if tensors:
         shown = ", ".join(sorted(tensors))
@@ -106,36 +118,55 @@ def _queries(path: Path, qids: list[int | str], documents: list[_Document], miss
             f"{path}: no document has features. Ask the engine for them: ext.ltr_log in Elasticsearch, "
             "fl=id,[features] in Solr, a rank profile with summary-features in Vespa."
         )
-    column = {name: place for place, name in enumerate(names)}
-    features = np.full((len(documents), len(names)), np.nan)
-    for row, (_, values) in enumerate(documents):
-        for name, value in values.items():
-            if value is not None and name in column:
-                features[row, column[name]] = value
     q = Queries.from_arrays(
-        features,
+        _matrix(path, documents, list(names), missing),
         np.zeros(len(documents)),
-        qid=qids,
+        qid=qids if len({*qids}) == len({*map(str, qids)}) else list(map(str, qids)),  # 7 and "7" are one
         doc_ids=[name for name, _ in documents],
         feature_names=list(names),
-        missing="nan" if missing == "nan" else "zero",
+        missing=missing,
     )
     check_unrepeated(q, str(path))
-    return filled(q)
+    return q
+
+
+def _matrix(path: Path, documents: list[_Document], names: list[str], missing: str) -> Any:
+    """Return features in columns; those that were not logged are NaN with "nan", and else 0."""
+    place, shape = {name: column for column, name in enumerate(names)}, (len(documents), len(names))
+    columns, values, ends = array("q"), array("d"), array("q", [0])
+    for _, of in documents:
+        logged = {place[name]: value for name, value in of.items() if name in place and value is not None}
+        columns.extend(sorted(logged))
+        values.extend(logged[column] for column in sorted(logged))
+        ends.append(len(columns))
+    entries = np.array(values), np.array(columns, dtype=np.int64), np.array(ends, dtype=np.int64)
+    if missing != "nan" and prefers_csr(*shape, len(values)):
+        from scipy.sparse import csr_array
+
+        return csr_array(entries, shape=shape)
+    check_room(
+        8 * len(documents) * len(names),
+        f"{path}: {len(documents):,} documents with {len(names):,} features",
+        python="Log fewer features, or type missing='zero'.",
+        shell="Log fewer features, or leave out --missing nan.",
+    )
+    features = np.full(shape, np.nan if missing == "nan" else 0.0)
+    features[np.repeat(np.arange(len(documents)), np.diff(entries[2])), entries[1]] = entries[0]
+    return features
 
 
 def _response(line: bytes) -> tuple[int | str, list[_Document]]:
     """Return query and documents of one response; raise `InputError` for anything else."""
     try:
-        content = json.loads(line)
+        content = json_of(line)
         engine = next(name for name in _ENGINES if isinstance(content.get(name), dict))
         qid = next((content[name] for name in QUERY if name in content), None)
         if qid is None:
             qid = content.get("responseHeader", {}).get("params", {}).get("q")
         if qid is None:
             raise InputError("there is no query in it; add one, e.g. by jq -c '. + {qid: 7}'.")
-        qid = qid if type(qid) is int else str(qid)
-        return qid, [(name, _numbers(values)) for name, values in _ENGINES[engine](content[engine])]
+        rows = _ENGINES[engine](content[engine])
+        return _identifier(qid), [(str(_identifier(name)), _numbers(values)) for name, values in rows]
     except (ValueError, LookupError, TypeError, AttributeError, StopIteration) as error:
         if isinstance(error, InputError):
             raise
@@ -144,24 +175,33 @@ def _response(line: bytes) -> tuple[int | str, list[_Document]]:
         raise InputError(f"{shown} is not a response with documents and features{lacks}.") from None
 
 
+def _identifier(cell: Any) -> int | str:
+    name = plain_identifier(cell)
+    if type(name) not in (int, str):
+        raise InputError(f"an identifier is {short_text(name)}, must be text or an integer.")
+    return name  # type: ignore[no-any-return]
+
+
 def _numbers(values: dict[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
-        if isinstance(value, bool | str):
-            raise InputError(f"the feature {name!r} is {value!r}, must be a number.")
+        if not isinstance(name, str):
+            raise InputError(f"the name of a feature is {short_text(name)}, must be text.")
+        if isinstance(value, bool | str) or (isinstance(value, int) and abs(value) > _LARGEST):
+            raise InputError(f"the feature {name!r} is {short_text(value)}, must be a number of 64 bits.")
     return values
 
 
 def _elasticsearch(hits: Any) -> Iterator[_Document]:
     for hit in hits["hits"]:
         logs = [entries for log in hit.get("fields", {}).get("_ltrlog", ()) for entries in log.values()]
-        yield str(hit["_id"]), {one["name"]: one.get("value") for entries in logs for one in entries}
+        yield hit["_id"], {one["name"]: one.get("value") for entries in logs for one in entries}
 
 
 def _solr(response: Any) -> Iterator[_Document]:
     for document in response["docs"]:
         text = document["[features]"]
         pairs = (pair.rpartition("=") for pair in text.split(",") if pair)
-        yield str(document["id"]), {name: _value(name, value) for name, _, value in pairs}
+        yield document["id"], {name: _value(name, value) for name, _, value in pairs}
 
 
 def _value(name: str, text: str) -> float:
@@ -176,7 +216,8 @@ def _vespa(root: Any) -> Iterator[_Document]:
         fields = hit.get("fields", {})
         features: dict[str, Any] = {}
         for kind in ("matchfeatures", "rankfeatures", "summaryfeatures"):
-            features |= fields.get(kind, {})
+            # a number that is NaN is null in the JSON of Vespa
+            features |= {k: math.nan if v is None else v for k, v in fields.get(kind, {}).items()}
         features.pop("vespa.summaryFeatures.cached", None)
         name = fields.get("documentid", hit["id"])
         if name.startswith("index:"):

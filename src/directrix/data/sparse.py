@@ -13,6 +13,11 @@ from directrix.data.memory import check_room
 from directrix.types import Array, Float64Array, is_sparse
 
 
+def prefers_csr(n_docs: int, n_features: int, n_entries: int) -> bool:
+    """Return whether readers choose CSR: less than one feature in eight is written."""
+    return n_docs * n_features > 8 * n_entries > 0
+
+
 @dataclass(frozen=True, eq=False)
 class ScaledCsr:
     """CSR features whose absent entries have one value per column.
@@ -73,6 +78,12 @@ def arrays_of(X: Any) -> tuple[Array, ...]:
 def entries(X: Any) -> Array:
     """Return the values of features; for sparse ones, the stored entries in one dimension."""
     return arrays_of(X)[0]
+
+
+def columns_of_entries(X: Any, chosen: Array) -> Array:
+    """Return the columns of some of the `entries`, by their positions."""
+    columns: Array = X.indices[chosen] if entries(X).ndim == 1 else chosen % X.shape[1]
+    return columns
 
 
 def cell_of(X: Any, entry: int) -> tuple[int, int]:

@@ -17,7 +17,7 @@ import numpy as np
 from directrix.data.checks import has_finite_sum
 from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.memory import check_room
-from directrix.data.sparse import cell_of, entries
+from directrix.data.sparse import cell_of, columns_of_entries, entries
 from directrix.data.statistics import Moments, block_rows, moments_of
 from directrix.errors import InputError
 from directrix.threads import query_chunks
@@ -48,8 +48,13 @@ class Flaw(NamedTuple):
     column: int
 
 
-def flaws_of(features: Any, qptr: Int64Array, rows: Int64Array) -> tuple[Flaw, ...]:
-    """Return the features that are not finite, in one pass, without memory if all are finite."""
+def flaws_of(
+    features: Any, qptr: Int64Array, rows: Int64Array, within: Array | None = None
+) -> tuple[Flaw, ...]:
+    """Return the features that are not finite, in one pass, without memory if all are finite.
+
+    ``within``, bool (n_features,), limits them to some columns.
+    """
     found: dict[Any, Flaw] = {}
     for first, block in blocks(features, qptr):
         values = entries(block)
@@ -57,6 +62,8 @@ def flaws_of(features: Any, qptr: Int64Array, rows: Int64Array) -> tuple[Flaw, .
             continue
         for is_bad in (np.isnan, np.isinf):
             bad = np.flatnonzero(is_bad(values))
+            if within is not None:
+                bad = bad[within[columns_of_entries(block, bad)]]
             if is_bad in found:
                 found[is_bad] = found[is_bad]._replace(n=found[is_bad].n + len(bad))
             elif len(bad):

@@ -11,7 +11,9 @@ import numpy as np
 from directrix.data.checks import as_floats, check_length, is_empty
 from directrix.data.frames import cells_of
 from directrix.data.grouping import rows_by_query
+from directrix.data.memory import check_room
 from directrix.errors import InputError
+from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array
 
 
@@ -210,9 +212,9 @@ def check_share(name: str, values: Any) -> None:
 
 
 def check_depth(k: int | None) -> None:
-    """Raise `InputError` unless a number of places is at least 1, or None."""
-    if k is not None and k < 1:
-        raise InputError(f"k must be at least 1, or None for all places, got {k}.")
+    """Raise `InputError` unless a number of places is an integer >= 1, or None."""
+    if k is not None:
+        whole(k, "k")
 
 
 def _documents(values: Any, n: int, name: str = "documents") -> Callable[[Int64Array], Array]:
@@ -233,4 +235,11 @@ def _documents(values: Any, n: int, name: str = "documents") -> Callable[[Int64A
     check_length(len(table), n, name, "scores")
     if is_matrix:
         return lambda rows: table[rows].astype(np.float64)
-    return lambda rows: (table[rows][:, None] == np.unique(np.maximum(table[rows], 0))).astype(np.float64)
+
+    def one_hot(rows: Int64Array) -> Float64Array:
+        known = np.unique(np.maximum(table[rows], 0))
+        what = f"{len(rows):,} documents of a query with {len(known):,} different {name}"
+        check_room(32 * len(rows) * len(known), what, python="Rerank only the first hundreds.")
+        return (table[rows][:, None] == known).astype(np.float64)
+
+    return one_hot

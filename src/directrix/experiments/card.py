@@ -139,7 +139,7 @@ def _selection(record: dict[str, Any] | None) -> dict[str, Any] | None:
     if record is None:
         return None
     interval = None
-    if record["error"] is not None:
+    if record["error"]:  # older files have 0 where all values are equal
         from scipy.special import stdtrit
 
         half = float(stdtrit(record["queries"] - 1, 0.975)) * record["error"]
@@ -172,7 +172,10 @@ def _importance(ranker: Any, q: Queries, seed: int) -> dict[str, Any]:
         }
         for j in found.ranked
     ]
-    return {"kind": f"fall of {found.measure} when the feature is shuffled", "features": rows}
+    kind = f"fall of {found.measure} when the feature is shuffled"
+    if found.n_queries < found.n_given:
+        kind += f", on {found.n_queries} of {found.n_given} queries, drawn at random"
+    return {"kind": kind, "features": rows}
 
 
 def _own_importance(ranker: Any, content: dict[str, Any]) -> dict[str, Any] | None:

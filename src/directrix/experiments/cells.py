@@ -14,6 +14,7 @@ from typing import IO, Any, NamedTuple
 
 from directrix.data.files import open_locked
 from directrix.errors import InputError
+from directrix.parsing import json_of
 from directrix.threads import one_blas_thread, serially
 from directrix.types import Progress
 
@@ -139,7 +140,7 @@ def _line(cell: _Finished) -> str:
 
 
 def _parsed(line: str | bytes) -> _Finished:
-    entry = json.loads(line)
+    entry = json_of(line)
     key, seconds = tuple(entry["key"]), entry["seconds"]
     if not all(type(part) in (str, int) for part in key) or type(seconds) not in (int, float):
         raise TypeError
@@ -154,7 +155,7 @@ def _finished(name: str, content: bytes) -> dict[tuple[str | int, ...], _Finishe
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
             cell = _parsed(line)
-        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        except (ValueError, TypeError, KeyError, OverflowError):
             raise _not_ours(name, number, line) from None
         cells[cell.key] = cell
     return cells

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from directrix.errors import InputError
+from directrix.errors import InputError, in_words
 from directrix.experiments.significance.comparisons import (
     Comparisons,
     compare,
-    in_words,
     paper_table,
     takes_all_pairs,
 )

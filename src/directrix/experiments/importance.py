@@ -37,7 +37,7 @@ class Importance:
         Names of all features; "feature 1", ... if they have none.
     mean, error : float64 (n_features,)
         The importance, in units of the measure, and its standard error over queries; NaN for features that
-        were not examined.
+        were not examined, and the error where the queries do not tell it.
     n_queries, n_docs : int
         Size of the queries that were used.
     values : float64 (n_queries,)
@@ -46,6 +46,8 @@ class Importance:
         The importance for each of these queries.
     query_ids : tuple of hashable
         The queries that were used.
+    n_given : int
+        Number of queries from which these were drawn.
     """
 
     measure: str
@@ -58,6 +60,7 @@ class Importance:
     values: Float64Array = field(repr=False)
     falls: Float64Array = field(repr=False)
     query_ids: tuple[Hashable, ...] = field(repr=False)
+    n_given: int
 
     @property
     def ranked(self) -> list[int]:
@@ -65,24 +68,40 @@ class Importance:
         examined = np.flatnonzero(~np.isnan(self.mean))
         return [int(j) for j in examined[np.argsort(-self.mean[examined], kind="stable")]]
 
-    def interval(self, column: int, queries: Any = slice(None)) -> tuple[float, float]:
-        """Return the 95 % interval of Student's t of the importance of a column, over some of the queries."""
+    def interval(
+        self, column: int, queries: Any = slice(None), *, confidence: float = 0.95
+    ) -> tuple[float, float]:
+        """Return the `t_interval` of the importance of a column, over some of the queries."""
         falls = self.falls[column, queries]
-        return t_interval(falls, np.zeros_like(falls))
+        return t_interval(falls, np.zeros_like(falls), confidence=confidence)
+
+    @property
+    def headline(self) -> str:
+        """Sentence with up to three features that are important by more than chance.
+
+        Their intervals are above 0 after Bonferroni's correction for the number of examined features.
+        """
+        joint = 1.0 - 0.05 / max(1, len(self.ranked))
+        best = [self.names[j] for j in self.shown(3) if self.interval(j, confidence=joint)[0] > 0.0]
+        if best:
+            return f"most important: {', '.join(best)}"
+        return f"no feature has an importance that is more than chance on {amount(self.n_queries, 'queries')}"
 
     def shown(self, top: int) -> list[int]:
         """Return the columns of the ``top`` features that make a difference, the most important first."""
-        return [j for j in self.ranked if self.mean[j] or self.error[j]][:top]
+        return [j for j in self.ranked if self.mean[j] or self.error[j] > 0.0][:top]
 
     def tables(self, top: int = 20) -> tuple[Table]:
         """Return the importances of the ``top`` features, with their intervals."""
         n_used = len(self.shown(len(self.names)))
         notes = [
             "importance: how far the measure falls when the values of the feature are shuffled within every "
-            "query; low, high: 95 % interval over queries, for each feature alone."
+            "query; low, high: 95 % interval over queries, for each feature alone; - if they do not tell it."
         ]
         if n_used < len(self.ranked):
             notes.append(f"{len(self.ranked) - n_used} of {len(self.ranked)} features make no difference.")
+        if self.n_queries < self.n_given:
+            notes.append(f"Measured on {self.n_queries} of {self.n_given} queries, drawn at random.")
         if len(self.ranked) < len(self.names):
             notes.append(f"Examined: the {len(self.ranked)} of {len(self.names)} that move the scores most.")
         sizes = f"{amount(self.n_queries, 'queries')}, {amount(self.n_docs, 'documents')}"
@@ -174,7 +193,7 @@ def permutation_importance(  # noqa: PLR0913
         falls[j] = np.mean(of_repeats, axis=0)
         mean[j], error[j] = mean_and_error(falls[j])
     value, names = mean_over_queries(shuffles.values), feature_labels(ranker, q)
-    of_queries = part.n_queries, part.n_docs, shuffles.values, falls, tuple(part.query_ids)
+    of_queries = part.n_queries, part.n_docs, shuffles.values, falls, tuple(part.query_ids), q.n_queries
     return Importance(goal.name, value, names, mean, error, *of_queries)
 
 

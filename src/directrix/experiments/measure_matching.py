@@ -15,6 +15,7 @@ from directrix.experiments.significance import paired_t
 from directrix.experiments.splits import Split
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
+from directrix.rankers.means import mean_and_error
 from directrix.rankers.method import Method
 
 
@@ -31,7 +32,8 @@ class Match:
     mean : float
         Mean of the target over the test queries.
     error : float
-        Its standard error: standard deviation over queries, with n - 1, over sqrt(n).
+        Its standard error: standard deviation over queries, with n - 1, over sqrt(n); NaN for one query, or
+        equal values.
     difference : float
         ``mean`` minus that of the training for the target itself.
     p : float or None
@@ -108,9 +110,7 @@ class Matching:
     def match(self, target: str, trained: str) -> Match:
         """One line of the tables."""
         values, matched = (np.asarray(self.values[one][target], np.float64) for one in (trained, target))
-        defined = values[~np.isnan(values)]
-        mean = float(defined.mean())
-        error = float(defined.std(ddof=1) / np.sqrt(len(defined))) if len(defined) > 1 else float("nan")
+        mean, error = mean_and_error(values)
         if trained == target:
             return Match(target, trained, mean, error, 0.0, None)
         test = paired_t(values, matched)

@@ -15,6 +15,7 @@ from directrix.models.linear import LinearModel
 from directrix.objectives.objective import DataObjective, linear_objective
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.trainers.stochastic import SGD
+from directrix.trainers.wrappers import Continuation
 from directrix.types import Float64Array, Int64Array, Step, Surrogate, Trainer
 
 _ROUNDING = 1e-9
@@ -84,7 +85,7 @@ def approximation(
         The surrogate to maximize; an objective already has one.
     trainer : Trainer, optional
         Any trainer that calls back after its steps. Default Algorithm 1 as published: `SGD`, 200 epochs,
-        eta = 0.01.
+        eta = 0.01; for a surrogate with a cut-off in the stages of `Continuation`.
     start : float64 (n_params,), optional
         Initial parameters; default zero for a linear ranker.
 
@@ -140,7 +141,8 @@ def approximation(
                 bounds.setdefault(kind, []).append(bound)
         return False
 
-    (trainer or SGD(learning_rate=0.01, epochs=200)).minimize(objective, start, callback=watch)
+    algorithm = Continuation(SGD(learning_rate=0.01, epochs=200)) if trainer is None else trainer
+    algorithm.minimize(objective, start, callback=watch)
     return Approximation(
         np.array(epochs),
         np.array(errors).reshape(len(epochs), q.n_queries),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.frames import Categories
+from directrix.data.memory import check_room
 from directrix.data.scale import Scale, ScaleUnion
 from directrix.errors import InputError
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN
@@ -20,6 +21,7 @@ from directrix.rankers.saved import SavedModel
 from directrix.types import Array, Float64Array
 
 _LARGEST = float(np.finfo(np.float64).max)
+_BYTES_A_FEATURE = 3000  # of an input, its name and its line of code
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,11 @@ def formula_of(ranker: Any) -> Formula:
 
 def formula_from(saved: SavedModel) -> Formula:
     """Return the formula of a saved model; see `formula_of`."""
+    check_room(
+        _BYTES_A_FEATURE * saved.n_columns,
+        f"an export of a model with {saved.n_features:,} features",
+        python="Number the features without gaps, and train it again.",
+    )
     parts = _added_up(folded(_part(part), saved.n_features) for part in saved.parts)
     return Formula(parts, saved.n_features, saved.names, saved.categories, saved.calibration)
 

@@ -29,6 +29,7 @@ class Pool:
     """0 for documents without a judgment, or with a negative one."""
     scores: Float64Array
     """(n_docs, n_runs), NaN where a run did not retrieve the document."""
+    is_judged: Array
 
     @property
     def is_retrieved(self) -> Array:
@@ -49,7 +50,8 @@ class Pool:
 
     def _with(self, query_ids: tuple[str, ...], sizes: Int64Array, rows: Int64Array) -> Pool:
         qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return Pool(self.names, query_ids, qptr, self.doc_ids[rows], self.labels[rows], self.scores[rows])
+        per_doc = (of[rows] for of in (self.doc_ids, self.labels, self.scores, self.is_judged))
+        return Pool(self.names, query_ids, qptr, *per_doc)
 
 
 def runs_of(runs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Run]:
@@ -91,7 +93,7 @@ def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
     places = [{query: q for q, query in enumerate(run.query_ids)} for run in runs.values()]
     in_qrels = {} if judged is None else {query: q for q, query in enumerate(judged.query_ids)}
     docs: list[str] = []
-    labels: list[float] = []
+    labels: list[float | None] = []
     scores, sizes = [], []
     for query in queries:
         of_runs = [_of_query(run, place.get(query)) for run, place in zip(runs.values(), places, strict=True)]
@@ -99,12 +101,15 @@ def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
         # as trec_eval orders equal scores, so that the order of the runs does not matter
         names = sorted({doc for of in (*of_runs, of_judged) for doc in of}, reverse=True)
         docs += names
-        labels += [max(of_judged.get(doc, 0.0), 0.0) for doc in names]
+        labels += map(of_judged.get, names)
         scores.append([np.array([of.get(doc, np.nan) for doc in names]) for of in of_runs])
         sizes.append(len(names))
     qptr = np.append(0, np.cumsum(sizes)).astype(np.int64)
     columns = [np.concatenate(column) for column in zip(*scores, strict=True)]
-    return Pool(tuple(runs), queries, qptr, object_array(docs), np.array(labels), np.stack(columns, axis=1))
+    judgments = np.array(labels, dtype=np.float64)  # NaN without one
+    grades = np.fmax(judgments, 0.0)
+    by_run = np.stack(columns, axis=1)
+    return Pool(tuple(runs), queries, qptr, object_array(docs), grades, by_run, ~np.isnan(judgments))
 
 
 def _of_query(run: Run, q: int | None) -> dict[str, float]:
@@ -124,9 +129,10 @@ Kind = Literal["run", "linear", "rrf", "combmnz"]
 class Combination:
     r"""Weights of runs, and the terms that they multiply.
 
-    The score of a document is :math:`\sum_i w_i f_i(d)`, where ``kind`` defines :math:`f_i`:
+    The score of a document is :math:`\sum_i w_i f_i(d)`, where ``kind`` defines :math:`f_i`. A run of weight
+    0 adds no documents.
 
-    - "run": the score of one run; only its documents are ranked;
+    - "run": the score of one run;
     - "linear": the score of the run, normalized by ``normalizer`` (see `normalized`);
     - "rrf": :math:`1 / (c + \mathrm{rank}_i)`, Cormack, Clarke and Buettcher (2009), or 0 for a missing
     document;
@@ -151,7 +157,8 @@ class Combination:
         parts = np.sum([weight * column for weight, column in columns], axis=0)
         if self.kind == "combmnz":
             parts = parts * (~np.isnan(pool.scores)).sum(axis=1)
-        return _in_float32(np.where(pool.is_retrieved, parts, -np.inf), pool.qptr)
+        is_ranked = (~np.isnan(pool.scores))[:, np.array(self.weights) > 0.0].any(axis=1)
+        return _in_float32(np.where(is_ranked, parts, -np.inf), pool.qptr)
 
     def parts(self, pool: Pool) -> Float64Array:
         """Return the terms that the weights multiply, (n_docs, n_runs)."""

@@ -32,6 +32,8 @@ def configuration(engine: str, names: tuple[str, ...], combination: Combination)
             "the engine does not multiply by the number of runs that have the document (CombMNZ)",
             *notes,
         ]
+    if 0.0 in combination.weights:
+        notes = ["a query of weight 0 still adds its documents there; leave it out", *notes]
     return text, notes
 
 
@@ -41,6 +43,8 @@ def computes(engine: str, c: Combination) -> bool:
     Of weighted sums, engines compute those with min-max, in which a document that a run lacks has 0.
     """
     _check(engine)
+    if 0.0 in c.weights:
+        return False
     if c.kind == "rrf":
         return engine != "weaviate" and not (engine == "qdrant" and _is_weighted(c))
     return engine != "qdrant" and c.kind == "linear" and c.normalizer == "min-max"

@@ -35,8 +35,9 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
 
     Weights >= 0 of normalized scores, or of reciprocal ranks, are searched exactly: the measure is piecewise
     constant, changing only where two documents swap places, and a line search examines all pieces. For two
-    runs one line contains all weights, so its best point is the optimum. For more runs, coordinate ascent
-    moves one weight at a time to its best value, from equal weights, each run alone and random weights.
+    runs one line contains all weights, so the best of its pieces, its ends and equal weights is the optimum,
+    except for other single points at which documents tie. For more runs, coordinate ascent moves one weight
+    at a time to its best value, from equal weights, each run alone and random weights.
 
     Parameters
     ----------
@@ -69,8 +70,9 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
 
     Notes
     -----
-    See `directrix.fusion.combination.normalized` on documents that a run lacks. Relevant documents that no
-    run retrieved count against every method. The cross-validated value chooses the method, so it is slightly
+    See `directrix.fusion.combination.normalized` on documents that a run lacks; a run of weight 0 adds none.
+    Relevant documents that no run retrieved count against every method. All values are those that `evaluate`
+    gives to the written run. The cross-validated value chooses the method, so it is slightly
     too high for the chosen one. Cost: for k runs about 20 k line searches per normalizer and fold.
 
     Examples

@@ -25,16 +25,15 @@ _CLIMBED = 2  # the best of these, from which single weights are moved
 _COMPARED = 4  # times the cut-off: documents that others are compared with
 _SWEEPS = 20
 _GAIN = 1e-12
+_DIGITS = 12  # of values that differ
+_LITTLE = 1e-9  # weight with which a run adds its documents
 
 
 class Weigher:
     """Searches weights for a measure on the queries of a pool.
 
     Documents that no run retrieved count in the ideal ranking, or among the relevant ones, but gain nothing.
-    The line search leaves them out, and those that no weights bring above the cut-off. Each query is weighted
-    by the ratio of the maximum of the whole list to that of the searched documents. This is exact for
-    measures that are a sum over ranked documents, divided by a constant of the query: nDCG, AP, precision,
-    recall, RR, ERR and RBP.
+    The line search leaves them out, and those that no weights bring above the cut-off.
     """
 
     def __init__(self, pool: Pool, measure: RankingMeasure, seed: int) -> None:
@@ -49,37 +48,35 @@ class Weigher:
     @cached_property
     def _is_reached(self) -> Array:
         """Whether weights can bring the document among those that the measure sees."""
+        if self.measure.form == "pairs":  # which sees all documents
+            return np.ones(len(self.pool.doc_ids), dtype=bool)
         return self.pool.is_retrieved & ~dominated(self.pool, self.measure.depth)
 
     @cached_property
-    def _reached(self) -> Pool:
-        return self.pool.only(self._is_reached)
-
-    @cached_property
     def _line(self) -> LineSearch:
-        part = self._reached
+        pool = self.pool
         return LineSearch(
-            self.measure, part.labels, part.qptr, query_weight=self._query_weight, doc_ids=part.doc_ids
+            self.measure, pool.labels, pool.qptr, doc_ids=pool.doc_ids, is_ranked=self._is_reached
         )
 
-    @cached_property
-    def _query_weight(self) -> Float64Array:
-        """The weight of every query in the line search; 0 where all weights give the same value."""
-        pool, part, measure = self.pool, self._reached, self.measure
-        whole = self._exact(np.where(self._is_reached, pool.labels, -np.inf))[0]
-        of_part = measure(part.labels, part.labels, part.qptr, doc_ids=part.doc_ids)
-        is_some = np.isfinite(of_part) & np.isfinite(whole) & (of_part > 0.0)
-        return np.divide(whole, of_part, out=np.zeros(len(whole)), where=is_some)
-
     def value(self, scores: Combination | Float64Array) -> Float64Array:
-        """Return the measure of every query for a score of each document, -inf = not retrieved."""
-        given = scores.scores(self.pool) if isinstance(scores, Combination) else scores
-        return np.asarray(self._exact(given)[0])
+        """Return the measure of every query for a score of each document, -inf = not retrieved.
 
-    @property
+        Documents of other runs do not count, unless they are judged: values are those of `evaluate`.
+        """
+        given = scores.scores(self.pool) if isinstance(scores, Combination) else scores
+        is_seen = self.pool.is_judged | (given > -np.inf)
+        if is_seen.all():
+            return np.asarray(self._exact(given)[0])
+        part = self.pool.only(is_seen)
+        return self.measure(given[is_seen], part.labels, part.qptr, doc_ids=part.doc_ids)
+
+    @cached_property
     def is_flat(self) -> bool:
         """Whether all weights are equally good: none bring a relevant document above the cut-off."""
-        return not self._query_weight.any()
+        self.measure.terms(self.pool.labels, self.pool.qptr)  # raises if it has none, and so no line search
+        best = self._exact(np.where(self._is_reached, self.pool.labels, -np.inf))[0]
+        return not (best > 0.0).any()
 
     @property
     def single_runs(self) -> list[Combination]:
@@ -98,13 +95,13 @@ class Weigher:
 
     def rrf_constant(self) -> float:
         """Return the best constant of RRF with equal weights; of equally good ones, the nearest to 60."""
-        values = {c: round(self.mean(Combination("rrf", self.equal, constant=c)), 12) for c in CONSTANTS}
+        values = {c: round(self.mean(Combination("rrf", self.equal, constant=c)), _DIGITS) for c in CONSTANTS}
         return max(CONSTANTS, key=lambda c: (values[c], -abs(c - 60.0)))
 
     def best_linear(self) -> Chosen:
         """Return the best weights of scores with the best normalizer."""
         every = [self.linear(name) for name in NORMALIZERS]
-        return max(every, key=lambda one: round(self.mean(one.combination), 12))
+        return max(every, key=lambda one: round(self.mean(one.combination), _DIGITS))
 
     def linear(self, normalizer: Normalizer) -> Chosen:
         """Return the best weights of scores."""
@@ -120,13 +117,24 @@ class Weigher:
         n = len(shape.weights)
         if self.is_flat:
             return Chosen({"": shape}, (0.0, 1.0) if n == 2 else None)
-        parts = shape.parts(self.pool)[self._is_reached]
+        parts = shape.parts(self.pool)
+        parts[~self.pool.is_retrieved] = parts.min() - 1.0
+        parts, interval = parts[self._is_reached], None
         if n == 2:
-            # one line holds all weights, so its best point is the best of all
+            # one line holds all weights
             point = self._line.best(parts[:, 0], parts[:, 1] - parts[:, 0], within=(0.0, 1.0))
             low, high = (min(max(end, 0.0), 1.0) for end in point.interval)
-            return Chosen({"": replace(shape, weights=(1.0 - point.t, point.t))}, (low, high))
-        rng = np.random.default_rng(self.seed)
+            weights, interval = [(1.0 - point.t, point.t)], (low, high)
+        else:
+            weights = self._climbed(parts, shape)
+        # documents tie at equal weights, and at the ends those of a single run are left
+        weights += [shape.weights, *map(tuple, np.eye(n).tolist())]
+        best = max(weights, key=lambda one: round(self.mean(replace(shape, weights=one)), _DIGITS))
+        return Chosen({"": replace(shape, weights=best)}, interval if best is weights[0] else None)
+
+    def _climbed(self, parts: Float64Array, shape: Combination) -> list[tuple[float, ...]]:
+        """Return weights with the best value that coordinate ascent reaches, and such weights above 0."""
+        n, rng = len(shape.weights), np.random.default_rng(self.seed)
         starts = np.concatenate([[shape.weights], np.eye(n), rng.dirichlet(np.ones(n), size=_SAMPLED)])
         values = [self._line.value(parts @ start) for start in starts]
         best_value, best = -np.inf, starts[0]
@@ -134,7 +142,7 @@ class Weigher:
             value, weights = self._climb(parts, start)
             if value > best_value + _GAIN:
                 best_value, best = value, weights
-        return Chosen({"": replace(shape, weights=tuple(best.tolist()))})
+        return [tuple(best.tolist()), tuple(((1.0 - _LITTLE) * best + _LITTLE / n).tolist())]
 
     def _climb(self, parts: Float64Array, weights: Float64Array) -> tuple[float, Float64Array]:
         """Change one weight after another, each to its best value >= 0, until none gains."""

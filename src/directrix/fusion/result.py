@@ -45,7 +45,8 @@ class Fusion:
     of_class: dict[str, Combination]
     """Combinations by class of query; "" for queries of no class."""
     interval: tuple[float, float] | None
-    """Range of the second of two linear or RRF weights in which all values are optimal in sample."""
+    """Range of the second of two linear or RRF weights in which all values are optimal in sample; None if it
+    is one point."""
     rows: tuple[Row, ...]
     """Every method."""
     runs: dict[str, float]
@@ -110,10 +111,9 @@ class Fusion:
             return "your best run alone; no combination is used"
         gain = next(row.over_best_run for row in self.rows if row.method == self.method)
         shown = "shown" if gain.differs and gain.difference > 0.0 else "not shown"
-        low, high = gain.interval
         return (
-            f"{self.method}, {shown} to beat your best run (tested gain {gain.difference:.4f}, 95 % interval "
-            f"{low:.4f} to {high:.4f}, p = {gain.p:.3f})"
+            f"{self.method}, {shown} to beat your best run (tested gain {gain.difference:.4f}, 95 % "
+            f"{gain.interval_text}, p = {gain.p:.3f})"
         )
 
     def tables(self) -> tuple[Table, ...]:
@@ -147,7 +147,7 @@ class Fusion:
             second = self.names[1]
             notes.append(
                 f"Every weight of {second} between {low:.4f} and {high:.4f} gives the same value in "
-                "sample; an exact search over all weights found no higher one."
+                "sample; an exact search over all intervals of weights found no higher one."
             )
         methods = Table(
             f"{self.measure} of combinations",

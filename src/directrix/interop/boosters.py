@@ -12,6 +12,7 @@ from directrix.errors import InputError
 from directrix.measures.names import measure as as_measure
 from directrix.objectives.scores import ScoreObjective, newton_step
 from directrix.rankers.means import mean_over_queries
+from directrix.surrogates.base import FIRST_SHARE
 from directrix.surrogates.names import surrogate as as_surrogate
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -95,7 +96,8 @@ class BoosterObjective(Remembering):
 
     def _objective(self, rows: GroupedRows) -> ScoreObjective:
         q = _queries(rows, adds_gains=getattr(self.surrogate, "adds_gains", False))
-        return ScoreObjective(q, self.surrogate, query_weight=rows.query_weight, doc_weight=rows.doc_weight)
+        weights = {"query_weight": rows.query_weight, "doc_weight": rows.doc_weight}
+        return ScoreObjective(q, self.surrogate, **weights).with_share(FIRST_SHARE)
 
 
 def objective(surrogate: Any, *, seed: int = 0) -> BoosterObjective:

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.queries import Queries
 from directrix.errors import InputError, MissingExtra
 from directrix.interop.boosters import BoosterObjective, GroupedRows, Value, objective, pointers
 from directrix.models.trees import quietly
 from directrix.parameters import whole
+from directrix.rankers.means import check_choice
 from directrix.types import Array, Float64Array
 
 __all__ = ["boost", "metric", "objective"]
@@ -181,6 +183,9 @@ class _Judged:
     def __init__(self, measure: Any, X: Any, y: Any, group: Any) -> None:
         self._value, self._X = Value(measure), X
         self._rows = _whole(y, group)
+        labels = self._rows.labels
+        judged = Queries.from_arrays(np.zeros((len(labels), 1)), labels, group=self._rows.sizes)
+        check_choice(self._value.measure, judged, "eval_set")
         self._scores, self._n, self.best, self._most = np.zeros(len(self._rows.labels)), 0, 1, -np.inf
 
     def add(self, tree: Any) -> int:

@@ -15,7 +15,7 @@ from directrix.errors import InputError, MissingExtra
 from directrix.interop.boosters import Value, objective, scores_and_rows
 from directrix.measures.names import measure as as_measure
 from directrix.parameters import whole
-from directrix.rankers.means import mean_over_queries
+from directrix.rankers.means import check_choice, mean_over_queries
 from directrix.types import Float64Array
 
 __all__ = ["dask_arrays", "early_stopping", "metric", "objective"]
@@ -72,6 +72,7 @@ class LightGBMStopping:
         if not isinstance(q, Queries):
             q.verify()  # a worker with other files would stop at another tree
             q = q.judged()
+        check_choice(self.measure, q, "early_stopping")
         self._features = q.features[:]
         self._ready = self.measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
         self._scores, self.values = np.zeros(q.n_docs), []

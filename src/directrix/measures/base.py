@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import import_module
+from inspect import get_annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -61,6 +62,18 @@ class RankingMeasure(metaclass=_CutByAt):
     """Measure to train for instead, if this one is for reports only."""
     unit: ClassVar[str] = ""
     """Name of the value of one query, if that is not a value of the measure itself."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Give a user's measure the fields of built-in ones: ``ties``, and with a form also ``empty``."""
+        super().__init_subclass__(**more)
+        added = {"ties": (Ties, "expected"), "empty": (Empty, "zero")}
+        if cls.compiled or cls.__module__.startswith("directrix."):
+            return
+        known = {name for kind in cls.__mro__ for name in get_annotations(kind)}
+        for name, (kind, default) in added.items():
+            if name not in known and (name == "ties" or cls.form is not None):
+                cls.__annotations__ = get_annotations(cls) | {name: kind}
+                setattr(cls, name, vars(cls).get(name, default))
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -27,18 +27,24 @@ def batch_sizes(n_resamples: int, size: int) -> list[int]:
     return [min(rows, n_resamples - first) for first in range(0, n_resamples, rows)]
 
 
+def equal_signs_p(n: int) -> float:
+    """Return 2 / 2^n, the two-sided p-value of n differences with one sign; 1 for none."""
+    return min(1.0, 2.0 ** (1 - n))
+
+
 def mean_interval(
     values: Float64Array, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
 ) -> tuple[float, float]:
-    """Return the BCa bootstrap interval of the mean of finite values; (mean, mean) if all are about equal.
+    """Return the BCa bootstrap interval of the mean of finite values.
 
-    Raises `InputError` if all sampled means are on one side of the mean. For the method see
-    `directrix.experiments.significance.bootstrap_interval`.
+    It is unbounded for about equal values, or too few: see
+    `directrix.experiments.significance.bootstrap_interval`, also for the method. Raises `InputError` if all
+    sampled means are on one side of the mean.
     """
     from scipy.stats import DegenerateDataWarning, bootstrap
 
-    if np.ptp(values) <= _ROUNDING * np.abs(values).max():
-        return float(values.mean()), float(values.mean())
+    if equal_signs_p(len(values)) > 1.0 - confidence or np.ptp(values) <= _ROUNDING * np.abs(values).max():
+        return -np.inf, np.inf
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("error", DegenerateDataWarning)
         try:

@@ -119,13 +119,18 @@ class NDCG(_Discounted):
 class DCG(_Discounted):
     r"""Discounted cumulative gain, not normalized: :math:`\sum_{\pi(i) \le k} g(l_i) D(\pi(i))`.
 
-    The parameters are those of `NDCG`; a query without gains has the value 0. There are two more discounts.
+    A query without gains has the value 0. There are two more discounts than for `NDCG`.
     With "none", the value is the sum of the first k gains: k times the precision, if gains are 0 or 1. With
     "position", it is minus the sum of the ranks of the relevant documents (the "average relevant position",
     without its divisor; Joachims, Swaminathan & Schnabel 2017, Eq. 2).
 
     With ``gain="linear"``, labels are gains of any sign: unbiased estimates of them from clicks give an
     unbiased estimate of this sum.
+
+    Parameters
+    ----------
+    k, gain, discount, ties
+        As for `NDCG`; ``discount`` can also be "none" or "position".
 
     Examples
     --------

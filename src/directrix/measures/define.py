@@ -146,7 +146,8 @@ def define_measure(
     ----------
     name : str, or class of measures
         Letters, digits and ``_``; or a subclass of `directrix.measures.RankingMeasure` with further fields,
-        registered under its name and ``symbol``. `define_measure` can decorate it.
+        registered under its name and ``symbol``. `define_measure` can decorate it. It has the fields ``ties``
+        and, with a form, ``empty`` too, with the same defaults.
     terms : callable, optional
         (labels, qptr) -> (worth, discount), or the full `directrix.measures.Terms`: the general form, if gain
         and discount do not suffice. Documents come in any order: a gain must not depend on the position.

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 import numpy as np
 
-from directrix.data.checks import as_array, check_length
+from directrix.data.checks import as_array, check_flat, check_length
 from directrix.data.frames import names_of
 from directrix.data.grouping import rows_by_query
 from directrix.data.trec.join import Judged, join_trec, qrels_of, run_of, unmatched
@@ -19,7 +31,7 @@ from directrix.measures.convention import conventions
 from directrix.measures.names import listed, measure
 from directrix.measures.precision import unreached
 from directrix.measures.prepared import IdsNeeded, Prepared
-from directrix.measures.sampled import check_sampling, estimates_for_full_lists, note_of
+from directrix.measures.sampled import are_told, check_sampling, estimates_for_full_lists, note_of
 from directrix.measures.segments import segments_of
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -35,7 +47,11 @@ _REMEDY = (
 _NO_IDS = "ties are broken by document id, some documents tie, and they have no ids"
 
 
-class Evaluation(dict[str, Any]):
+V = TypeVar("V")
+"""Value of a measure: a mean, or an array with ``per_query=True``."""
+
+
+class Evaluation(dict[str, V], Generic[V]):
     """Result of `evaluate`: a dict from the names of the measures to their values.
 
     Examples
@@ -45,8 +61,8 @@ class Evaluation(dict[str, Any]):
     >>> result = evaluate("AP", scores, labels, qid=qid, by=of_query, intervals=True)
     >>> dict(result.segments)
     {'long': {'AP': 0.5}, 'short': {'AP': 1.0}}
-    >>> result.segments["long"].intervals, result.segments["short"].intervals
-    ({'AP': (0.5, 0.5)}, {'AP': None})
+    >>> result.segments["long"].intervals, result.segments["short"].intervals  # too few queries
+    ({'AP': None}, {'AP': None})
     """
 
     mean: dict[str, float]
@@ -57,25 +73,63 @@ class Evaluation(dict[str, Any]):
     """The queries, in the order of the arrays that ``per_query=True`` gives."""
     intervals: dict[str, tuple[float, float] | None]
     """With ``intervals=True``, the 95 % interval of ``mean`` by the BCa bootstrap over the queries that the
-    measure did not skip (10,000 samples, seed 0), as in `compare`; both ends are the mean if all values are
-    equal, and there is none for fewer than two queries."""
+    measure did not skip (10,000 samples, seed 0), as in `compare`. There is none for fewer than six queries,
+    nor if all values are equal: neither tells how far the mean of other queries may be."""
     note: str
     """With ``sampling=``, a note on values of lists with sampled negatives; else ""."""
     corrected: dict[str, float]
     """With ``sampling=``, for each measure an estimate of its `mean` for full lists; else empty. A document
     stands for 1 / probability documents with its score, so estimated ranks are unbiased (Krichene & Rendle
-    2020, doi:10.1145/3394486.3403226); measures keep a bias, which decreases with more negatives."""
-    segments: dict[Hashable, Evaluation]
+    2020, doi:10.1145/3394486.3403226); measures keep a bias, which decreases with more negatives. It is NaN
+    where the draw tells ranks too coarsely for the measure, so that the mean bias is above a quarter of the
+    value: nDCG@10 needs half of the negatives, Success@100 a tenth, and the ROC area any number."""
+    segments: dict[Hashable, Evaluation[V]]
     """With ``by=``, the same for the queries of each segment, sorted by name of the segment."""
 
 
-class ConventionEvaluations(dict[str, Evaluation]):
+class ConventionEvaluations(dict[str, Evaluation[Any]]):
     """Result of `evaluate_conventions`: a dict from the names of the conventions to `Evaluation`."""
 
     left_out: dict[str, dict[str, str]]
     """For a convention, the measures that were not evaluated, and why."""
 
 
+class _Ranking(TypedDict, total=False):
+    """Arguments by name of `evaluate` that do not change the type of its result."""
+
+    run: Any
+    qrels: Any
+    qid: Any
+    qptr: Any
+    group: Any
+    doc_ids: Any
+    convention: str | Convention | None
+    by: Any
+    intervals: bool
+    sampling: Any
+
+
+_Measures: TypeAlias = "str | RankingMeasure | Iterable[str | RankingMeasure]"
+
+
+@overload
+def evaluate(
+    measures: _Measures,
+    scores: Any = None,
+    labels: Any = None,
+    *,
+    per_query: Literal[False] = False,
+    **ranking: Unpack[_Ranking],
+) -> Evaluation[float]: ...
+@overload
+def evaluate(
+    measures: _Measures,
+    scores: Any = None,
+    labels: Any = None,
+    *,
+    per_query: bool,
+    **ranking: Unpack[_Ranking],
+) -> Evaluation[Any]: ...
 def evaluate(  # noqa: PLR0913 - all but the first three are optional and by name
     measures: str | RankingMeasure | Iterable[str | RankingMeasure],
     scores: Any = None,
@@ -92,7 +146,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     by: Any = None,
     intervals: bool = False,
     sampling: Any = None,
-) -> Evaluation:
+) -> Evaluation[Any]:
     """Evaluate a ranking with one or more measures.
 
     Parameters
@@ -159,13 +213,16 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
 
 
 def _correct(
-    result: Evaluation, names: list[str], chosen: list[RankingMeasure], data: _Data, sampling: Any
+    result: Evaluation[Any], names: list[str], chosen: list[RankingMeasure], data: _Data, sampling: Any
 ) -> None:
     """Add the note and the estimates for full lists."""
     probability = check_sampling(sampling, len(data.scores))[... if data.rows is None else data.rows]
     values = estimates_for_full_lists(chosen, data.scores, data.labels, data.qptr, probability)
-    result.note = note_of(probability)
-    result.corrected = {n: m.summary(v) for n, m, v in zip(names, chosen, values, strict=True)}
+    told = dict(zip(names, are_told(chosen, data.labels, data.qptr, probability), strict=True))
+    result.note = note_of(probability, [name for name in names if not told[name]])
+    result.corrected = {
+        n: m.summary(v) if told[n] else math.nan for n, m, v in zip(names, chosen, values, strict=True)
+    }
 
 
 def _values(
@@ -214,6 +271,9 @@ def _of_arrays(scores: Any, labels: Any, qid: Any, qptr: Any, group: Any, doc_id
                 f"{name} is a table or dict with {', '.join(map(str, names[:4]))}; one number per document "
                 "is needed. For tables of a run and of judgments type evaluate(..., run=run, qrels=qrels)."
             )
+        array = given if hasattr(given, "ndim") else as_array(given, name)
+        if array.ndim > 1:  # before sizes of queries are compared with the first dimension
+            check_flat(array, name)
     check_length(_length(labels), _length(scores), "labels", "scores")
     rows, boundaries, query_ids = rows_by_query(qid, group, _length(scores), "scores", qptr)
     if not np.array_equal(rows, np.arange(len(rows))):
@@ -253,10 +313,10 @@ def _summary(
     *,
     per_query: bool,
     intervals: bool,
-) -> Evaluation:
+) -> Evaluation[Any]:
     """Return one number per measure, or the values themselves."""
     mean = {name: m.summary(value) for name, (m, value) in by_name.items()}
-    result = Evaluation({name: value for name, (_, value) in by_name.items()} if per_query else mean)
+    result = Evaluation[Any]({name: value for name, (_, value) in by_name.items()} if per_query else mean)
     result.mean, result.query_ids, result.segments = mean, query_ids, {}
     result.skipped = {name: int(np.isnan(value).sum()) for name, (_, value) in by_name.items()}
     result.note, result.corrected = "", {}
@@ -267,9 +327,10 @@ def _summary(
 def _interval(measure: RankingMeasure, values: Float64Array) -> tuple[float, float] | None:
     """Return the interval of the summary of a measure, which grows with the mean."""
     defined = values[~np.isnan(values)]
-    if len(defined) < 2:
+    ends = mean_interval(defined)
+    if ends[0] == -np.inf:
         return None
-    low, high = (measure.summary(np.full(len(defined), end)) for end in mean_interval(defined))
+    low, high = (measure.summary(np.full(len(defined), end)) for end in ends)
     return low, high
 
 

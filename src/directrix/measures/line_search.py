@@ -92,21 +92,28 @@ class LineSearch:
         *,
         query_weight: Any = None,
         doc_ids: Any = None,
+        is_ranked: Any = None,
     ) -> None:
+        """Prepare the search; documents not in ``is_ranked`` have no scores, and are not retrieved."""
         self.measure = parse_measure(measure)
         no_scores = np.zeros(as_array(labels, "labels").size)
-        _, self._labels, self._qptr = check_ranking(no_scores, labels, qptr, signed=self.measure.adds_gains)
-        self._exact = self.measure.prepare(self._labels, self._qptr, doc_ids=doc_ids)
-        terms = self.measure.terms(self._labels, self._qptr)
+        _, labels, qptr = check_ranking(no_scores, labels, qptr, signed=self.measure.adds_gains)
+        self._exact = self.measure.prepare(labels, qptr, doc_ids=doc_ids)
+        terms = self.measure.terms(labels, qptr)
         assert self.measure.form is not None, "a measure without a form has no terms"
-        self._sums = sums_of(self.measure.form, terms, self._qptr, self.measure.fill)
+        sums = sums_of(self.measure.form, terms, qptr, self.measure.fill)
+        self._rows = slice(None) if is_ranked is None else np.flatnonzero(is_ranked)
+        self._unranked, self._labels = np.full(len(labels), -np.inf), labels[self._rows]
+        self._qptr = qptr if is_ranked is None else np.searchsorted(self._rows, qptr)
+        cutoff = np.minimum(sums.cutoff, np.diff(self._qptr))
+        self._sums = sums._replace(worth=sums.worth[self._rows], cutoff=cutoff)
         if self.measure.tie_rule == "ranx":
             raise InputError(
                 f'{self.measure!r}: the order of tied documents under ties="ranx" depends on all scores of a '
                 'query, so no line search can follow it; use ties="expected" or "order".'
             )
-        rows = trec_order(doc_ids, self._qptr) if self.measure.tie_rule == "trec" else None
-        self._place = None if rows is None else np.argsort(rows)
+        rows = trec_order(doc_ids, qptr) if self.measure.tie_rule == "trec" else None
+        self._place = None if rows is None else np.argsort(rows)[self._rows]
         n_queries = len(self._qptr) - 1
         weight = weights_of(query_weight, n_queries, "query_weight", "query")
         weight = np.where(np.isnan(self._sums.constant), 0.0, weight)
@@ -120,7 +127,9 @@ class LineSearch:
 
     def value(self, scores: Any) -> float:
         """Return the weighted mean of the measure over queries."""
-        values = self._exact(scores)[0]
+        every = self._unranked.copy()
+        every[self._rows] = scores
+        values = self._exact(every)[0]
         return float(self._weight @ np.where(self._weight > 0.0, values, 0.0))
 
     def best(self, scores: Any, direction: Any, within: tuple[float, float] = (-np.inf, np.inf)) -> LinePoint:

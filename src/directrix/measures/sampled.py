@@ -18,20 +18,28 @@ if TYPE_CHECKING:
     from directrix.measures.base import RankingMeasure
 
 _ROWS = 1 << 22
+_MOST_RANKS = 500
+_BIAS = 0.25  # mean absolute bias over ranks, relative to the mean value
 
 
-def note_of(probability: Float64Array) -> str:
-    """Return the note that tables show below values of lists with sampled negatives; "" without any."""
+def note_of(probability: Float64Array, untold: Sequence[str]) -> str:
+    """Return the note below values of lists with sampled negatives, also on measures without an estimate."""
     is_drawn = probability < 1.0
     if not is_drawn.any():
         return ""
     limits = dict.fromkeys(f"{x:.2g}" for x in (probability.min(), probability[is_drawn].max()))
-    return (
+    note = (
         f"{is_drawn.mean():.0%} of the documents are negatives that were drawn, with probability "
         f"{' to '.join(limits)}: the values are those of the short "
         "lists. They are higher than for all candidates and may order rankers differently; do not compare "
         "them with values of full lists, or of other draws."
     )
+    if untold:
+        note += (
+            f" There is no estimate of {', '.join(untold)} for all candidates: a drawn negative stands for "
+            f"up to {1.0 / probability.min():.3g}, so the ranks near the top cannot be told apart."
+        )
+    return note
 
 
 def check_sampling(sampling: Any, n_docs: int) -> Float64Array:
@@ -85,3 +93,34 @@ def estimates_for_full_lists(
         part_ptr = ends[first : last + 1] - ends[first]
         values.append(Prepared(measures, labels[rows], part_ptr)(scores[rows]))
     return [np.concatenate(part) for part in zip(*values, strict=True)]
+
+
+def are_told(
+    measures: Sequence[RankingMeasure], labels: Any, qptr: Int64Array, probability: Float64Array
+) -> list[bool]:
+    r"""Whether a draw tells ranks well enough for the estimates of measures for full lists.
+
+    With the lowest probability p, an estimated rank is 1, 1 + 1/p, 1 + 2/p, ... For one relevant document at
+    each rank, the expected estimate is compared with the value. The mean absolute bias must be at most a
+    quarter of the mean value, both for ranks that are equally likely, and in proportion to 1 / rank.
+    """
+    from scipy.stats import binom
+
+    labels, p = np.asarray(labels), float(probability.min())
+    longest = np.add.reduceat(1.0 / probability, qptr[:-1]).max() if len(qptr) > 1 else 0.0
+    n = int(min(longest, _MOST_RANKS))
+    if p == 1.0 or n == 0 or not np.nanmax(labels) > 0.0:
+        return [True] * len(measures)
+    rank = np.arange(1, n + 1)
+    of_lists = np.zeros((n * n, *labels.shape[1:]))
+    of_lists[:: n + 1].reshape(n, -1)[:, 0] = np.nanmax(labels)  # list r has its relevant document at rank r
+    scores = np.tile(-rank.astype(np.float64), n)
+    drawn = np.arange(n)
+    estimated = np.minimum(np.floor(drawn / p + 0.5 + 1e-6).astype(np.int64), n - 1)
+    chance = binom.pmf(drawn, rank[:, None] - 1, p)
+    weights, told = np.stack([np.ones(n), 1.0 / rank]), []
+    values = Prepared(measures, of_lists, n * np.arange(n + 1))(scores)
+    for measure, value in zip(measures, values, strict=True):
+        bias, size = chance @ value[estimated] - value, 1.0 if measure.unit else value  # logarithms have no 0
+        told.append(bool((weights @ np.abs(bias) <= _BIAS * (weights @ np.abs(size + 0.0 * value))).all()))
+    return told

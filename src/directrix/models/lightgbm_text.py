@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.memory import check_room
 from directrix.errors import InputError
 from directrix.types import Array
 
@@ -19,6 +20,7 @@ _BLOCK = re.compile(r"Tree=(\d+)\n((?:[a-z_]+=[^\n]*\n)+)")
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf)")
 _LARGEST = float(np.finfo(np.float64).max)
 """Replacement for inf, which JSON lacks: a threshold above every number."""
+_BYTES_A_WORD = 64  # as an integer of NumPy and of Python, and as text
 _ENTRIES = {
     "feature": ("split_feature", np.int32),
     "threshold": ("threshold", np.float64),
@@ -144,6 +146,11 @@ def _block(
         lines["internal_value"] = means[splits]
     if sets:
         sizes = [max(one, default=-1) // 32 + 1 for one in sets]
+        check_room(
+            _BYTES_A_WORD * sum(sizes),
+            f"LightGBM's text of categories numbered up to {max(map(max, filter(None, sets)), default=0):,}",
+            python="Number the categories without gaps, and train the model again.",
+        )
         words = np.zeros(sum(sizes), dtype=np.int64)
         for begin, one in zip(np.cumsum([0, *sizes]), sets, strict=False):
             for category in one:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.memory import check_room
 from directrix.errors import InputError, MissingExtra
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO, parse_trees, written
 from directrix.models.rows import read_only
@@ -19,6 +20,7 @@ from directrix.threads import get_threads
 from directrix.types import Array, Float64Array
 
 _CELLS_A_THREAD = 1 << 20
+_BYTES_A_FEATURE = 100  # of lists that describe a model; a file may claim any number of features
 _LISTS: dict[str, Any] = {
     "n_leaves": np.int64,
     "feature": np.int32,
@@ -163,6 +165,11 @@ class Trees:
             raise _damaged(str(error).removesuffix(".")) from None
         if model["n_features"] != n_features:
             raise _damaged(f"they are for {model['n_features']} features, the model has {n_features}")
+        check_room(
+            _BYTES_A_FEATURE * n_features,
+            f"a model of trees for {n_features:,} features",
+            python="Number the features without gaps, and train it again.",
+        )
         arrays: dict[str, Any] = {name: np.array(model[name], dtype=kind) for name, kind in _LISTS.items()}
         return cls(n_features, **arrays, categories=tuple(map(tuple, model["categories"])))
 
@@ -217,6 +224,11 @@ class Trees:
     def categorical(self) -> tuple[int, ...]:
         """Columns that splits by categories test."""
         return tuple(np.unique(self.feature[self.decision & CATEGORICAL != 0]).tolist())
+
+    @cached_property
+    def without_side(self) -> tuple[int, ...]:
+        """Columns that splits test without a side for missing values, which then count as 0."""
+        return tuple(np.unique(self.feature[self.decision & (CATEGORICAL | ZERO | NAN) == 0]).tolist())
 
     @cached_property
     def used(self) -> Used:

@@ -177,6 +177,21 @@ class DataObjective:
             )
         return replace(self, kernel=replace(self.kernel, surrogate=surrogate.at(smoothing)))
 
+    def with_share(self, share: float) -> Self:
+        """Return a copy whose surrogate ignores its cut-off in a share of its discount, on the same data.
+
+        Without a cut-off it is the objective itself; see `KernelSurrogate.with_share`.
+        """
+        surrogate, source = kernel_surrogate(self.surrogate), self.source
+        other = surrogate.with_share(share)
+        if other is surrogate:
+            return self
+        if type(other) is type(surrogate):
+            return replace(self, kernel=replace(self.kernel, surrogate=other))
+        weights = source.query_weight, source.doc_weight
+        source = type(source).cut(source.queries, other, self.model, *weights)
+        return replace(self, source=source, kernel=kernel_for(other, self.model, fuses=source.fuses))
+
     def penalized(self, penalty: L2) -> Self:
         """Return a copy with another penalty, on the same data; ``L2()`` removes it."""
         return replace(self, penalty=penalty)

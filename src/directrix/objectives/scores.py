@@ -49,6 +49,18 @@ class ScoreObjective:
         other._surrogate = kernel_surrogate(other.surrogate)
         return other
 
+    def with_share(self, share: float) -> ScoreObjective:
+        """Return an objective whose surrogate ignores its cut-off in a share of its discount.
+
+        Without a cut-off it is the objective itself. SmoothRank begins with a regression instead.
+        """
+        surrogate = self._surrogate.with_share(share)
+        if surrogate is self._surrogate or self._surrogate.stationary_at_ties:
+            return self
+        other = copy.copy(self)
+        other.surrogate = other._surrogate = surrogate
+        return other
+
     def _centered_gains(self) -> Float64Array:
         gain, sizes = gains_of(self.queries), np.diff(self._qptr)
         centered: Float64Array = gain - np.repeat(query_sums(gain, self._qptr) / np.maximum(sizes, 1), sizes)
@@ -70,7 +82,7 @@ class ScoreObjective:
         surrogate, qptr = self._surrogate.redraw(*draw), self._qptr
         value, grad, curvature = surrogate.value_grad_curvature(scores, self._prepared, qptr)
         if not scores.any() and is_dead(grad, self):
-            if not getattr(surrogate, "stationary_at_ties", False):
+            if not surrogate.stationary_at_ties:
                 warn_of_dead_start(self.surrogate, "Only the first tree learns, from the gains of the labels")
             grad = self._centered_gains()
             curvature = spread_curvature(grad, qptr, surrogate.steepness)
@@ -98,7 +110,8 @@ def warn_of_dead_start(surrogate: Any, consequence: str) -> None:
     """Warn that training begins where the surrogate has no slope, and state the consequence."""
     warn(
         f"{surrogate!r} has no slope where all scores are equal, and training begins there. "
-        f"{consequence}. A surrogate without a cut-off, or with below=0.9, has a slope there.",
+        f"{consequence}. A surrogate without a cut-off, or with below=0.9, has a slope there; "
+        "directrix.trainers.Continuation(trainer) trains in stages.",
         stacklevel=4,
     )
 

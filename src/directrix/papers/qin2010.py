@@ -25,6 +25,7 @@ from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxAP, ApproxKendall, ApproxNDCG, ApproxPrecision, ApproxRR
 from directrix.tables import json_value
 from directrix.trainers.stochastic import SGD
+from directrix.trainers.wrappers import Continuation
 from directrix.types import Float64Array
 
 COLLECTIONS = {
@@ -45,7 +46,7 @@ def ndcg_at(k: int | None) -> NDCG:
 
 _SOURCE = "Qin, Liu & Li (2010), Algorithm 1, doi:10.1007/s10791-009-9124-x"
 _BETA, _ALPHA = 10.0, 100.0  # where they are not varied, as in Figures 1 and 2
-_CUT = {"k": 10, "beta": _BETA, "below": 0.0}  # the paper's truncation at rank 10
+_CUT = {"k": 10, "beta": _BETA}  # the paper's truncation at rank 10
 _SURROGATES: dict[str, tuple[RankingMeasure, type[Any], dict[str, Any]]] = {
     "ApproxAP": (AP(), ApproxAP, {"beta": _BETA}),
     "ApproxNDCG": (ndcg_at(None), ApproxNDCG, {}),
@@ -204,7 +205,7 @@ class Qin2010(Experiment):
     def surrogates_of_measures(self) -> list[Entry]:
         """Return the surrogate of every measure of `OWN`, all with the same grid and chosen by this measure.
 
-        All start at a regression, since the paper's truncations (below = 0) have no slope at equal scores.
+        All start at a regression, since the paper's truncations have no slope at equal scores.
         """
         return [
             Entry(
@@ -274,13 +275,17 @@ def _curve(cell: Mapping[str, Any]) -> ErrorCurve:
     return ErrorCurve(array(cell["rho"]), array(cell["by_query"]), bounds)
 
 
+def _in_one_stage(learning_rate: float = 0.01, epochs: int = 200) -> Continuation:
+    return Continuation(SGD(learning_rate=learning_rate, epochs=epochs), shares=())
+
+
 def _algorithm_1(
     surrogate: type[Any], grids: Grids, grid: Mapping[str, tuple[float, ...]], **fixed: Any
 ) -> Method:
     return Method(
         name=surrogate.__name__,
         surrogate=surrogate,
-        trainer=SGD,
+        trainer=_in_one_stage if "k" in fixed else SGD,
         source=_SOURCE,
         cost="one step per query: O(R n) pairs, only those inside the sigmoid's band",
         use_when="the paper's own training",

@@ -13,20 +13,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from directrix.data.checks import is_missing, reject_masked, unmasked
+from directrix.data.checks import as_floats, check_missing, is_missing, reject_masked, unmasked
 from directrix.data.frames import (
     Categories,
+    are_dicts,
     by_column,
     cells_of,
     collected,
     columns_of,
+    columns_of_rows,
     encoded,
     is_dict,
     is_frame,
     matrix_of,
 )
 from directrix.data.grouping import require_queries
-from directrix.data.queries import Queries, need_data
+from directrix.data.queries import Queries, filled, need_data
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.calibration import Calibration, Kind, sampling_weights
@@ -42,6 +44,7 @@ from directrix.rankers.inputs import (
     warn_of_labels,
 )
 from directrix.rankers.means import mean_of, query_means
+from directrix.rankers.record import check_own, check_readable
 from directrix.rankers.saved import SavedModel
 from directrix.types import Callback, Data, Float64Array
 
@@ -53,7 +56,7 @@ class Ranker(BaseEstimator, ABC):
     """
 
     measure_: RankingMeasure
-    calibration_: Calibration | None = None
+    calibration_: Calibration = None  # type: ignore[assignment]  # None before `calibrate`
     holds: ClassVar[frozenset[str]] = frozenset({"memory"})
     """Where its training features may be stored; see `directrix.types.Data`."""
 
@@ -115,7 +118,8 @@ class Ranker(BaseEstimator, ABC):
             Weight of each query in the mean over queries that training maximizes. By query id: in a dict, or
             in the index of a pandas Series, as groupby returns it.
         eval_set : (X, y) or [(X, y)], optional
-            Validation queries: the iteration that is best on them is kept.
+            Validation queries: the iteration that is best on them is kept. If the measure has the same value
+            for every ranking of them, a warning says so, and the last iteration is kept.
         eval_qid, eval_group : optional
             Their ``qid`` or ``group``; one of the two is needed with an ``eval_set``.
         measure : measure or str, optional
@@ -143,6 +147,12 @@ class Ranker(BaseEstimator, ABC):
             values, or if the method does not support ``sample_weight``.
         ValueError
             From scikit-learn, for non-numeric input and labels that are not finite.
+
+        Warns
+        -----
+        UserWarning
+            If the validation queries cannot choose an iteration, or all documents of a training query get the
+            same score.
         """
         q = self._grouped(X, y, qid, group, reset=not self._continues())
         warn_of_labels(q)
@@ -214,13 +224,15 @@ class Ranker(BaseEstimator, ABC):
         require_queries(qid, group, len(y), prefix)
         return self._queries(X, y, qid, group, categories)
 
-    def _queries(self, X: Any, y: Any, qid: Any, group: Any, categories: Any) -> Queries:
+    def _queries(self, X: Any, y: Any, qid: Any, group: Any, categories: Any, missing: Any = None) -> Queries:
         """Group checked rows by query; ``categories`` are their names by the name of the column."""
         known = getattr(self, "feature_names_in_", None)
         names = None if known is None else known.tolist()
         q = Queries.from_arrays(X, y, qid=qid, group=group, feature_names=names, missing="nan")
-        # the caller gave no rule for missing values, so whether there are any decides
-        return replace(q, categories=by_column(categories, names or ()), missing="error")
+        # without a rule of the caller, that of the model decides, or in training whether any are missing
+        rule = "error" if missing is None else missing
+        check_missing(rule)
+        return filled(replace(q, categories=by_column(categories, names or ()), missing=rule))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - as in scikit-learn
         """Return the constructor's parameters, and with ``deep`` those of surrogate and trainer.
@@ -280,7 +292,9 @@ class Ranker(BaseEstimator, ABC):
         """
         self._validate_params()
 
-    def predict(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
+    def predict(
+        self, X: Any, qid: Any = None, *, group: Any = None, missing: str | None = None
+    ) -> Float64Array:
         """Return the score of every row, in the order of the rows; higher is better.
 
         Parameters
@@ -289,6 +303,9 @@ class Ranker(BaseEstimator, ABC):
             Features.
         qid, group : optional
             Query of every row, or sizes of queries; needed only with a scale by query.
+        missing : {"nan", "zero"}, optional
+            How missing values (NaN) count if the training data had none: as trees and scales take them, or as
+            0. Default: an error.
 
         Returns
         -------
@@ -299,7 +316,7 @@ class Ranker(BaseEstimator, ABC):
         ------
         InputError
             If the features are scaled by query and neither qid nor group is given, or a feature is infinite,
-            or missing and the ranker takes no missing values.
+            or missing where none was missing in training.
         """
         check_is_fitted(self)
         scale = getattr(self, "scale_", None)
@@ -308,13 +325,9 @@ class Ranker(BaseEstimator, ABC):
                 f"predict got rows without their queries, but scale={scale.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
             )
-        return self._row_scores(X, qid, group)
-
-    def _row_scores(self, X: Any, qid: Any = None, group: Any = None) -> Float64Array:
-        """Scores of rows; without their queries they are of one."""
         X, categories = _coded_rows(self, X, reset=False)
-        qid = np.zeros(X.shape[0]) if qid is None and group is None else qid
-        q = self._queries(X, np.zeros(X.shape[0]), qid, group, categories)
+        qid = np.zeros(X.shape[0]) if qid is None and group is None else qid  # of one query
+        q = self._queries(X, np.zeros(X.shape[0]), qid, group, categories, missing)
         return q.restore(self.predict_queries(q))
 
     @abstractmethod
@@ -395,7 +408,7 @@ class Ranker(BaseEstimator, ABC):
         need_data(q, "calibrate")
         warn_if_trained_on(q, fitted.training_, stacklevel=2)
         scores, weights = self.predict_queries(q), sampling_weights(q)
-        fitted.calibration_ = Calibration.fit(scores, q.labels, kind, rel, weights)
+        self.calibration_ = fitted.calibration_ = Calibration.fit(scores, q.labels, kind, rel, weights)
         return self
 
     def predict_probability(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
@@ -404,16 +417,26 @@ class Ranker(BaseEstimator, ABC):
         Raises `InputError` as ``predict`` does, or if ``calibrate`` was not called after ``fit``.
         """
         check_is_fitted(self)
-        return self.saved_model().probabilities(self.predict(X, qid, group=group))
+        return self.trained()._content().probabilities(self.predict(X, qid, group=group))
 
     def trained(self) -> Any:
         """The ranker that computes the scores: itself, or the one that an `AutoRanker` chose."""
         return self
 
     def saved_model(self) -> SavedModel:
-        """Return the fitted model as a value, the content of its file; see `SavedModel`."""
-        model: SavedModel = self.trained().saved_model()
+        """Return the fitted model as a value, the content of its file; see `SavedModel`.
+
+        Raises `InputError` for a subclass of the user, which may compute other scores than its model.
+        """
+        ranker = self.trained()
+        for one in (self, ranker):
+            check_own(one)
+        model: SavedModel = ranker._content()
         return model
+
+    def _content(self) -> SavedModel:
+        """The model of a ranker that computes scores itself, also of a user's class."""
+        raise NotImplementedError(f"{type(self).__name__} must define _content, or trained")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a JSON file, atomically; `directrix.load` reads it back.
@@ -423,9 +446,14 @@ class Ranker(BaseEstimator, ABC):
         Raises
         ------
         InputError
-            If the file cannot be written, or the model holds a number that is not finite.
+            If the file cannot be written, the model holds a number that is not finite, or the ranker, its
+            measure, surrogate or trainer is of a class that would be read back as another one.
         """
-        self.saved_model().save(path)
+        saved, ranker = self.saved_model(), self.trained()
+        members = zip(getattr(ranker, "members_", ()), saved.members, strict=True)
+        for one, part in ((ranker, saved), *members):
+            check_readable(one, part)
+        saved.save(path)
 
     @property
     def evals_result_(self) -> dict[str, dict[str, list[float]]]:
@@ -468,7 +496,7 @@ class Ranker(BaseEstimator, ABC):
     def _name_features(self, q: Queries) -> None:
         """Keep number, names and categories of the features; forget names and calibration of the last fit."""
         self.n_features_in_, self.categories_ = q.n_features, q.categories
-        self.calibration_ = None
+        vars(self).pop("calibration_", None)
         if q.feature_names is not None:
             self.feature_names_in_ = np.array(q.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -537,6 +565,8 @@ _ROWS: dict[str, Any] = {
 
 def _coded_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> tuple[Any, dict[str, tuple[str, ...]]]:
     """Return `_checked_rows`, and the names of the categories of the columns that have any."""
+    if are_dicts(X):
+        X = columns_of_rows(X, () if reset else getattr(ranker, "feature_names_in_", ()))
     X, names = encoded(X, () if reset else _texts_of_categories(ranker, X))
     return _checked_rows(ranker, X, *labels, reset=reset), names
 
@@ -565,6 +595,8 @@ def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
     if getattr(getattr(X, "dtype", None), "names", None):
         raise InputError(f"X has records of dtype {X.dtype}; one number in each cell is needed.")
     X = unmasked(X)
+    if isinstance(X, list | tuple):  # None and pandas.NA are missing, as in frames
+        X = as_floats(X, "X", "a row of numbers per document")
     if not is_dict(X):
         try:
             return validate_data(ranker, collected(X), *labels, reset=reset, **settings)

@@ -134,7 +134,8 @@ class BoostedRanker(StoredRanker):
     -----
     Steps are measured in 1/steepness of the surrogate, so ``alpha`` of ApproxRank and ``sigma`` of SoftRank
     and SmoothRank have no effect except rounding; learning_rate takes their place
-    (docs/decisions/boosting.md). The model has the same bits for any number of threads (`set_threads`).
+    (docs/decisions/boosting.md). In training, a share of the discount ignores a cut-off
+    (docs/decisions/cut-offs.md). The model has the same bits for any number of threads (`set_threads`).
     ``BoostedRanker("SmoothNDCG")`` is the functional gradient boosting of Chapelle & Wu (2010), Section 6.
 
     Examples
@@ -149,6 +150,7 @@ class BoostedRanker(StoredRanker):
 
     model_type: ClassVar[str] = "trees"
     takes_nan: ClassVar[bool] = True
+    _remedy: ClassVar[str] = ", more documents, or a smaller min_data_in_leaf"
     saved_parameters: ClassVar[tuple[str, ...]] = (
         *("n_trees", "learning_rate", "num_leaves", "min_data_in_leaf", "subsample", "feature_fraction"),
         *("n_bags", "l2", "max_bin", "scale", "patience", "anneal", "lightgbm_params", "monotone"),

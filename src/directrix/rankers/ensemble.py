@@ -17,6 +17,7 @@ from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
 from directrix.rankers.inputs import Training
 from directrix.rankers.means import spread_within_queries
+from directrix.rankers.record import check_own
 from directrix.rankers.saved import SavedModel
 from directrix.rankers.stored import StoredRanker
 from directrix.types import Float64Array, Result
@@ -146,6 +147,7 @@ class EnsembleRanker(Ranker):
                     f"members[{i}] is a {type(member).__name__}; rankers of one model are needed, e.g. "
                     "EnsembleRanker([LinearRanker(), MLPRanker()])."
                 )
+            check_own(member)
         n = len(self.members)
         try:
             weights = np.ones(n) if self.weights is None else np.array(self.weights, dtype=np.float64)
@@ -186,10 +188,9 @@ class EnsembleRanker(Ranker):
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order."""
         need_queries(q, "predict_queries")
-        return self.saved_model().predict_queries(q)
+        return self._content().predict_queries(q)
 
-    def saved_model(self) -> SavedModel:
-        """Return the fitted members as one value; see `SavedModel`."""
+    def _content(self) -> SavedModel:
         check_is_fitted(self)
         members = tuple(
             replace(member.saved_model(), weight=float(weight), spread=float(spread))

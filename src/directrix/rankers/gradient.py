@@ -28,6 +28,7 @@ from directrix.rankers.inputs import Training, training_for
 from directrix.rankers.means import mean_evaluator, mean_evaluator_on_shards
 from directrix.rankers.named_trainers import (
     check_bounds,
+    has_continuation,
     measure_set,
     reject_unused_surrogate,
     trainer_named,
@@ -35,7 +36,7 @@ from directrix.rankers.named_trainers import (
 )
 from directrix.rankers.scoring import scores_by
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
-from directrix.trainers.wrappers import BestSoFar
+from directrix.trainers.wrappers import BestSoFar, Continuation
 from directrix.types import Callback, Float64Array, Model, Objective, Result, Surrogate, Trainer
 
 
@@ -183,6 +184,8 @@ class GradientRanker(StoredRanker):
         watched = trainer
         if valid is not None:
             watched = BestSoFar(trainer, self._mean_evaluator(measure, valid), self._patience)
+        if not has_continuation(trainer):
+            watched = Continuation(watched)
         if self.max_iter == 0:
             result = _kept_start(objective, start)
         else:

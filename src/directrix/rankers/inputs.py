@@ -11,7 +11,7 @@ import numpy as np
 
 from directrix.data.checks import check_labels, weights_of
 from directrix.data.columns import LABELS, feature_label
-from directrix.data.frames import is_dict, matrix_of, names_of
+from directrix.data.frames import matrix_of, names_of
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries
 from directrix.data.sparse import column_reader
@@ -21,7 +21,14 @@ from directrix.measures.names import measure as parse_measure
 from directrix.measures.precision import unreached
 from directrix.parameters import whole
 from directrix.parsing import IN_MODULE
-from directrix.rankers.scoring import check_finite, check_names, matched, read_as
+from directrix.rankers.scoring import (
+    check_finite,
+    check_learned,
+    check_names,
+    matched,
+    missing_values,
+    read_as,
+)
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
@@ -41,8 +48,6 @@ def explain_rejected(X: Any, labels: Sequence[Any], known: Iterable[str], error:
         matrix_of(X)
     if names != known and set(names) == set(known):
         raise InputError(f"{error}Type X[list(ranker.feature_names_in_)].") from None
-    if isinstance(X, list) and X and is_dict(X[0]):
-        raise InputError("X is a list of dicts; a frame or an array is needed. Type pandas.DataFrame(X).")
     if "y contains NaN" in str(error):
         check_labels(*labels)
 
@@ -358,6 +363,8 @@ def training_for(  # noqa: PLR0913
     valid = valid if valid is None or valid is q else read_as(valid, q.missing, which)
     refuse_categories(q, ranker)
     check_training(q, valid, allow_missing=ranker.takes_missing)
+    if valid is not None and q.missing == valid.missing == "error" and not missing_values(q):
+        check_learned(valid, np.ones(q.n_features, dtype=bool), q.missing, which)
     if valid is not None and valid is not q:
         valid = matched(valid, q.categories, which)
     # one object for both is a choice: that of a search on few queries

@@ -68,8 +68,9 @@ class LinearRanker(GradientRanker):
     center : {"zero", "start"}
         Center w_c of the penalty. "start" is the penalty of SmoothRank (Chapelle & Wu 2010).
     max_iter : int >= 0
-        Iterations (epochs of "sgd" and "adam", rounds of "adarank"); 0 keeps the start: the regression
-        itself, whatever the trainer.
+        Iterations (epochs of "sgd" and "adam", rounds of "adarank"), for a surrogate with a cut-off in each
+        stage of `directrix.trainers.Continuation`; 0 keeps the start: the regression itself, whatever the
+        trainer.
     patience : int >= 1, optional
         With an ``eval_set``: stop after this number of iterations without a better value on it.
         Default: no early stop, only the best iteration is kept.

@@ -13,10 +13,15 @@ from directrix.data.queries import Queries
 from directrix.data.shards.queries import ShardedQueries
 from directrix.data.shards.task import OpenShard, Question, check_code
 from directrix.data.stored import blocks
+from directrix.errors import InputError
 from directrix.fingerprint import fingerprint
 from directrix.measures.base import RankingMeasure, check_gains
+from directrix.measures.bootstrap import equal_signs_p
 from directrix.models.rows import scores_of
 from directrix.types import Float64Array, Measure, Model
+
+_SAME = 1e-12  # values of a measure that differ by less are rounded otherwise
+_ROUNDING = 1e-12  # relative deviation of equal values, whose mean is rounded
 
 
 def mean_over_queries(values: Float64Array, weights: Float64Array | None = None) -> float:
@@ -29,11 +34,18 @@ def mean_over_queries(values: Float64Array, weights: Float64Array | None = None)
 
 
 def mean_and_error(values: Float64Array) -> tuple[float, float]:
-    """Mean of the values that are defined, and its standard error, which is 0 for fewer than two of them."""
+    """Mean of the values that are defined, and its standard error.
+
+    The error is NaN for fewer than two values, and for up to five equal ones: their signs have p > .05.
+    """
     values = values[~np.isnan(values)]
     if len(values) < 2:
-        return (float(values[0]) if len(values) else 0.0), 0.0
-    return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
+        return (float(values[0]) if len(values) else 0.0), math.nan
+    mean, deviation = float(values.mean()), float(values.std(ddof=1))
+    is_equal = mean and deviation <= _ROUNDING * abs(mean)
+    return mean, math.nan if is_equal and equal_signs_p(len(values)) > 0.05 else deviation / len(
+        values
+    ) ** 0.5
 
 
 def values_of(measure: Measure, scores: Float64Array, q: Queries) -> Float64Array:
@@ -62,6 +74,30 @@ def mean_evaluator(measure: Measure, q: Queries) -> Callable[[Float64Array], flo
     """Mean of a measure over queries as a function of scores; see `evaluator_of`."""
     values = evaluator_of(measure, q)
     return lambda scores: mean_over_queries(values(scores))
+
+
+def can_choose(measure: Measure, valid: Any) -> bool:
+    """Whether a measure has other values for other rankings of validation queries, or none at all.
+
+    Otherwise it cannot choose among steps: no label differs, none is relevant, or all documents are within
+    the cut-off.
+    """
+    q = valid.judged()
+    values = evaluator_of(measure, q)
+    rows = np.arange(float(q.n_docs))
+    first, *others = (np.nan_to_num(values(scores)) for scores in (q.labels, -q.labels, rows, -rows))
+    differs = any((np.abs(first - other) > _SAME).any() for other in others)
+    return differs or bool(np.isnan(values(rows)).all())
+
+
+def check_choice(measure: Measure, valid: Any, name: str) -> None:
+    """Raise `InputError` unless a measure can choose a step on the validation queries that ``name`` gives."""
+    if not can_choose(measure, valid):
+        raise InputError(
+            f"{name}: {getattr(measure, 'name', measure)} has the same value for every ranking of the "
+            "validation queries and cannot choose a step. Give queries with documents of different labels, "
+            "and check their group."
+        )
 
 
 def spread_within_queries(scores: Float64Array, q: Queries) -> float:

@@ -66,7 +66,7 @@ class MLPRanker(GradientRanker):
         later layers divided by the root of their number; other starts are moved as for ``bounds`` of
         `LinearRanker`. It needs the trainer "adam", "sgd" or "lbfgs".
     max_iter : int >= 0
-        Iterations (epochs of "adam" and "sgd"); 0 keeps the start.
+        Iterations (epochs of "adam" and "sgd"), as in `LinearRanker`; 0 keeps the start.
     patience : int >= 1, optional
         With an ``eval_set``: stop after this number of iterations without a better value on it.
         None: no early stop, only the best iteration is kept.

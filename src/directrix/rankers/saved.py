@@ -24,6 +24,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -32,15 +33,16 @@ import numpy as np
 from directrix.data.checks import MISSING
 from directrix.data.files import open_compressed, path_of, readable, replacing
 from directrix.data.frames import Categories, categories_from
-from directrix.data.scale import Scale, ScaleUnion, scale_from_json
-from directrix.errors import InputError
+from directrix.data.scale import RAW, Scale, ScaleUnion, fills_missing, kinds_of, scale_from_json
+from directrix.errors import InputError, first_repeated, short_text
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.stumps import StumpModel, check_count
 from directrix.models.trees import TREES, Trees
+from directrix.parsing import json_of
 from directrix.rankers.calibration import Calibration
 from directrix.schema import check
-from directrix.types import Float64Array, Status
+from directrix.types import Array, Float64Array, Status
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
@@ -107,6 +109,22 @@ class SavedModel:
             for part in self.parts
         )
 
+    @cached_property
+    def unlearned(self) -> Array:
+        """Whether no missing value (NaN) of a feature has a meaning, since training had none: (n_features,).
+
+        If any were missing, scales fill them in all features, and trees have a side for them in some.
+        """
+        if self.members:
+            return np.logical_or.reduce([member.unlearned for member in self.members])
+        found = np.full(self.n_features, self.missing == "error" and self.takes_missing)
+        if self.missing == "nan" and isinstance(self.model, Trees):
+            kinds = kinds_of(None if self.scale is None else self.scale.kind) or (RAW,)
+            for column in self.model.without_side:
+                part, feature = divmod(column, self.n_features)
+                found[feature] |= not fills_missing(kinds[part])
+        return found
+
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, with the same bits as its ranker.
 
@@ -129,7 +147,7 @@ class SavedModel:
     def ready(self, q: Queries) -> Queries:
         """Return the checked and scaled queries."""
         from directrix.data.queries import need_data
-        from directrix.rankers.scoring import check_finite, check_names, matched, read_as
+        from directrix.rankers.scoring import check_finite, check_learned, check_names, matched, read_as
 
         need_data(q, "predict_queries")
         if q.n_features != self.n_features:
@@ -138,6 +156,7 @@ class SavedModel:
                 "give data with the same features in the same order."
             )
         check_names(q, self.names)
+        check_learned(q, self.unlearned, self.missing, "the data")
         q = read_as(matched(q, self.categories), self.missing)
         # other models hide missing values, and relu(-inf) is 0
         hides = isinstance(self.model, MLPModel | StumpModel | Trees)
@@ -441,21 +460,20 @@ def _parse(path: Path) -> Any:
     checks: dict[str, Any] = {"parse_float": _float, "parse_int": _int} if _LARGE.search(content) else {}
     try:
         text = content.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, **checks)
+        return json_of(text, object_pairs_hook=_unique, parse_constant=_no_constant, **checks)
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}:{error.lineno}: is not JSON ({error.msg}, column {error.colno}); it may have been cut "
             f"off or overwritten. {_HINT}"
         ) from error
-    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+    except ValueError as error:
         raise InputError(f"{path}: is not a JSON model file ({error}). {_HINT}") from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} appears twice")
+        raise ValueError(f"the key {short_text(first_repeated(name for name, _ in pairs))} appears twice")
     return entries
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from numbers import Real
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import as_floats, has_finite_sum, is_empty
+from directrix.data.checks import as_floats, check_missing, has_finite_sum, is_empty
 from directrix.data.columns import column_list, feature_label
 from directrix.data.files import to_number
 from directrix.data.frames import (
     Categories,
+    are_dicts,
     cells_of,
     columns_of,
+    columns_of_rows,
     matrix_of,
     name_of,
     names_of,
@@ -37,7 +40,7 @@ _Scores = Callable[[Array], Float64Array]
 """From features (n_docs, n_features) without infinite values to scores."""
 
 
-def load_scorer(path: str | os.PathLike[str]) -> Scorer:
+def load_scorer(path: str | os.PathLike[str], *, missing: str | None = None) -> Scorer:
     """Read a model that ``ranker.save`` or ``directrix train`` wrote, to score one list at a time.
 
     It is for servers: it imports only NumPy, for trees also Numba, and scores a list in microseconds. `load`
@@ -47,6 +50,8 @@ def load_scorer(path: str | os.PathLike[str]) -> Scorer:
     ----------
     path : path
         The JSON file; nothing in it is ever executed.
+    missing : {"nan", "zero"}, optional
+        As in ``predict`` of the ranker.
 
     Returns
     -------
@@ -68,7 +73,7 @@ def load_scorer(path: str | os.PathLike[str]) -> Scorer:
     >>> dx.load_scorer(path).rank(q.features[:3])
     array([0, 1, 2])
     """
-    return Scorer(SavedModel.read(path))
+    return Scorer(SavedModel.read(path), missing=missing)
 
 
 class Scorer:
@@ -78,6 +83,8 @@ class Scorer:
     ----------
     saved : SavedModel
         ``ranker.saved_model()`` of a fitted ranker.
+    missing : {"nan", "zero"}, optional
+        As in ``predict`` of the ranker.
 
     Attributes
     ----------
@@ -91,9 +98,15 @@ class Scorer:
         If a feature holds categories that were numbers in training, and have no names.
     """
 
-    def __init__(self, saved: SavedModel) -> None:
-        from directrix.rankers.scoring import place_among
+    def __init__(self, saved: SavedModel, *, missing: str | None = None) -> None:
+        from directrix.rankers.scoring import check_rule, place_among
 
+        self._rule = "error" if missing is None else missing
+        check_missing(self._rule)
+        check_rule(missing, saved.missing, "the list")
+        if missing == "zero":
+            members = tuple(replace(member, missing=missing) for member in saved.members)
+            saved = replace(saved, missing=missing, members=members)
         named = enumerate(saved.categories or ())
         self._places = {i: place_among(names) for i, names in named if names is not None}
         for part in saved.parts:
@@ -104,7 +117,6 @@ class Scorer:
                 )
         self.n_features = saved.n_features
         self.feature_names = saved.names
-        self._takes_missing = saved.takes_missing
         self._saved = saved
         self._parts = [(part.share, _scores_of(part, saved.categories)) for part in saved.parts]
 
@@ -113,11 +125,10 @@ class Scorer:
 
         Parameters
         ----------
-        features : array, list of rows, frame or dict of columns (n_docs, n_features)
+        features : array, list of rows, list of dicts, frame or dict of columns (n_docs, n_features)
             Features of all documents of one query; categories by their names, as in the training data. One
-            that these do not have counts as missing, with a warning. A missing value (NaN) counts as in
-            ``predict`` of the ranker: a `Scale` replaces it by the training mean, without a warning. Named
-            columns may have any order.
+            that these do not have counts as missing, with a warning. A missing value (NaN, None, and a name
+            that a dict of a row lacks) counts as in ``predict`` of the ranker. Names may have any order.
 
         Returns
         -------
@@ -127,9 +138,11 @@ class Scorer:
         ------
         InputError
             If there are not ``n_features`` features, or they have other names than those of the training
-            data, or some are not numbers, infinite, missing (NaN) although the model takes no missing
-            values, or numbers where all categories are words.
+            data, or some are not numbers, infinite, missing where none was missing in training, or numbers
+            where all categories are words.
         """
+        if are_dicts(features):
+            features = columns_of_rows(features, self.feature_names or ())
         if self.feature_names and (names := names_of(features)) and all(isinstance(x, str) for x in names):
             features = self._by_name(features, names)
         if self._places:
@@ -190,7 +203,11 @@ class Scorer:
             is_given = np.array([not is_empty(x) for x in X[:, column]], dtype=bool)
             X[~is_given, column] = np.nan
             given = X[is_given, column]
-            X[is_given, column] = places = np.array([place(name_of(x)) for x in given])
+            places = np.array([place(name_of(x)) for x in given], dtype=np.float64)
+            # a place without a name goes to the side of missing values, and is not one
+            X[is_given, column] = np.where(
+                np.isnan(places), len((self._saved.categories or ())[column] or ()), places
+            )
             if len(unseen := given[np.isnan(places)]):
                 name = feature_label(column, self.feature_names)
                 self._check_names(name, unseen, column)
@@ -203,23 +220,27 @@ class Scorer:
     def _check_names(self, label: str, unseen: Array, column: int) -> None:
         """Raise `InputError` for a number where all categories are words: it is a code of other data."""
         names = (self._saved.categories or ())[column] or ()
-        number = next((x for x in unseen if isinstance(x, Real) and not isinstance(x, bool)), None)
+        number = next((x for x in unseen if isinstance(x, Number) and not isinstance(x, bool)), None)
         if number is not None and all(math.isnan(to_number(name)) for name in names):
             raise InputError(
-                f"{label} holds the number {number:g}; the model was trained on names of categories in it, "
-                f"e.g. {', '.join(map(short_text, names[:3]))}. Give names; for `Queries`, whose features "
-                "hold codes, type directrix.load(path).predict_queries(q)."
+                f"{label} holds the number {short_text(number)}; the model was trained on names of "
+                f"categories in it, e.g. {', '.join(map(short_text, names[:3]))}. Give names; for `Queries`, "
+                "whose features hold codes, type directrix.load(path).predict_queries(q)."
             )
 
     def _check(self, X: Array, scores: Float64Array | None = None) -> None:
         """Raise `InputError` for features that the model does not take, or scores that are not finite."""
         from directrix.data.queries import Queries
-        from directrix.rankers.scoring import check_finite, check_scores
+        from directrix.rankers.scoring import check_finite, check_learned, check_scores
 
-        q = Queries.from_arrays(X, np.zeros(len(X)), group=[len(X)], missing="nan")
-        check_finite(q, "the list", allow_missing=self._takes_missing)
+        takes_missing = self._saved.takes_missing
+        q = Queries.from_arrays(
+            X, np.zeros(len(X)), group=[len(X)], feature_names=self.feature_names, missing="nan"
+        )
+        check_finite(q, "the list", allow_missing=takes_missing)
+        check_learned(replace(q, missing=self._rule), self._saved.unlearned, self._saved.missing, "the list")
         if scores is not None:
-            check_scores(scores, q, allow_missing=self._takes_missing)
+            check_scores(scores, q, allow_missing=takes_missing)
 
 
 def _scores_of(saved: SavedModel, categories: Categories | None) -> _Scores:

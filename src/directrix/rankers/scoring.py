@@ -12,12 +12,12 @@ from directrix.data.columns import feature_label
 from directrix.data.frames import Categories, spelled_name
 from directrix.data.queries import Queries, filled
 from directrix.data.sparse import entries
-from directrix.data.stored import blocks
+from directrix.data.stored import blocks, flaws_of
 from directrix.errors import InputError, short_text, warn
 from directrix.models.mlp import MLPModel
 from directrix.models.rows import row_slice, scores_of
 from directrix.models.trees import Trees
-from directrix.types import Data, Float64Array
+from directrix.types import Array, Data, Float64Array
 
 _FILL = {
     "python": "Type scale='log' or scale='standard', which fill in the mean of the training data, or use "
@@ -56,6 +56,31 @@ def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
             f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is {flaw.value:g}"
             f"{f', and {flaw.n - 1:,} more are' if flaw.n > 1 else ''}; this model takes no {kind}.",
             **(_FILL if is_gap else _CLIP),
+        )
+
+
+def check_learned(q: Any, unlearned: Array, rule: str, name: str) -> None:
+    """Raise `InputError` at the first missing value (NaN) of a feature that was never missing in training.
+
+    ``unlearned``, bool (n_features,), marks these features, and ``rule`` is that of the training data. Data
+    that were read with ``missing="nan"`` pass, since somebody decided it.
+    """
+    has_infinite = any(np.isinf(one.value) for one in q.flaws)  # always an error, of its own
+    if q.missing == "nan" or not missing_values(q) or has_infinite:
+        return
+    flaws = flaws_of(q.features, q.qptr, q.rows, unlearned)
+    flaw = next((one for one in flaws if np.isnan(one.value)), None)
+    if flaw is not None:
+        is_whole = rule == "error"
+        nan = "(trees read it as 0, a scale fills in the mean of the training data)"
+        zero = (" or missing='zero'", " or --missing zero") if is_whole else ("", "")
+        raise InputError(
+            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is missing (NaN)"
+            f"{f', and {flaw.n - 1:,} more are' if flaw.n > 1 else ''}; in the training data "
+            f"{'nothing' if is_whole else 'this feature'} was missing, so the model has not learned what "
+            "that means. Give the value,",
+            python=f"or type missing='nan' {nan}{zero[0]}, in predict, load_scorer or Queries.from_arrays.",
+            shell=f"or type --missing nan {nan}{zero[1]}.",
         )
 
 
@@ -146,14 +171,20 @@ def read_as(q: Any, rule: str, which: str = "the data") -> Any:
         if q.held == "memory":
             return filled(replace(q, missing="zero"))
         check_finite(q, which)
-    elif rule == "nan" and q.missing == "zero":
+    else:
+        check_rule(q.missing, rule, which)
+    return q
+
+
+def check_rule(given: str | None, rule: str, which: str) -> None:
+    """Raise `InputError` if missing values count as 0, and those of the training data were kept."""
+    if rule == "nan" and given == "zero":
         raise InputError(
             f"{which}: missing values were read as 0, and those of the training data were kept; a model "
             "treats them as in its training.",
             python="Read the data with missing='nan'.",
             shell="Leave out --missing zero.",
         )
-    return q
 
 
 def scores_by(model: Any, params: Float64Array, q: Queries) -> Float64Array:

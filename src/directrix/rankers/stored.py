@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import platform
 from abc import abstractmethod
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import version
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +11,6 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from directrix import __version__
 from directrix.data.queries import Queries, need_queries
 from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
 from directrix.errors import InputError, NotConverged, warn
@@ -24,8 +18,10 @@ from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS, to_entries
 from directrix.rankers.inputs import Training, check_reached, measure_of, surrogate_of
+from directrix.rankers.means import can_choose
+from directrix.rankers.record import last_smoothing, training_record
 from directrix.rankers.saved import AnyModel, SavedModel
-from directrix.rankers.scoring import check_names, missing_values
+from directrix.rankers.scoring import check_names, scores_by
 from directrix.types import Float64Array, Result
 
 
@@ -48,6 +44,9 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
 """Constraints that scikit-learn checks, of the parameters that all of these rankers have."""
 
 
+_FEW_QUERIES = 64
+
+
 class StoredRanker(Ranker):
     """Base of the rankers that a model file can hold.
 
@@ -62,6 +61,9 @@ class StoredRanker(Ranker):
     """Parameters in the model file, in addition to surrogate and random_state."""
     takes_nan: ClassVar[bool] = False
     """Whether the model itself takes missing values, without a scale."""
+
+    _remedy: ClassVar[str] = ""
+    """Further advice if a trained ranker ranks nothing."""
 
     surrogate: Any
     scale: Any
@@ -92,21 +94,48 @@ class StoredRanker(Ranker):
         q, valid, surrogate = training.queries, training.valid, self._surrogate()
         measure = self._measure_of(surrogate) if training.measure is None else training.measure
         check_reached(measure, q)
+        if valid is not None and not can_choose(measure, valid):
+            warn(
+                f"{measure.name} has the same value for every ranking of the validation queries and cannot "
+                "choose a step: they are left out, and the last step is kept. Give eval_set (valid, --valid) "
+                "queries with documents of different labels, and check their qid or group.",
+                stacklevel=4,
+            )
+            valid = None
         scale = fit_scale(self.scale, q.features)
         data, judged = (one if one is None or scale is None else one.scaled(scale) for one in (q, valid))
         scaled = replace(training, queries=data, valid=judged, measure=measure, scale=scale)
         self._patience = self.patience if training.patience is None else training.patience
         trainer, result = self._minimize(scaled.watched(measure), surrogate)
         self.measure_, self.scale_, self.result_ = measure, scale, result
-        smoothing = _last_smoothing(result)
+        smoothing = last_smoothing(result)
         self.surrogate_ = surrogate if smoothing is None else surrogate.at(smoothing)
         self._name_features(q)
-        self.training_ = _training_record(self, q, surrogate, trainer, result)
+        self.training_ = training_record(self, q, surrogate, trainer, result)
         is_kept = self.takes_missing and (q.missing == "nan" or "missing" in self.training_["data"])
         self.missing_ = "zero" if q.missing == "zero" else "nan" if is_kept else "error"
         if result.status == "not_finite":
             warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
+        elif not self._ranks(data):
+            warn(
+                "the trained ranker gives all documents of a query the same score, so it ranks nothing "
+                f"({result.message.rstrip('.')}). Give features that differ within queries{self._remedy}.",
+                stacklevel=4,
+            )
         return self
+
+    def _ranks(self, data: Any) -> bool:
+        """Whether some documents of a training query have different scores; data on disk are not read."""
+        if data.held != "memory" or getattr(self, "max_iter", 1) == 0:
+            return True
+        model, params = self._fitted_model()
+        some = data.take(np.arange(min(data.n_queries, _FEW_QUERIES)))  # nearly always enough
+        for q in (some, data):
+            scores = scores_by(model, params, q)
+            first = q.qptr[:-1][np.diff(q.qptr) > 0]
+            if (np.minimum.reduceat(scores, first) < np.maximum.reduceat(scores, first)).any():
+                return True
+        return False
 
     def parameter_to_save(self, name: str) -> Any:
         """Return a constructor parameter as the model file stores it, or the value that ``fit`` used."""
@@ -127,7 +156,7 @@ class StoredRanker(Ranker):
             large.
         """
         need_queries(q, "predict_queries")
-        return self.saved_model().predict_queries(q)
+        return self._content().predict_queries(q)
 
     def _start_from(self, start: Ranker, training: Training, name: str = "start") -> Any:
         """Return a fitted ranker of the same class whose parameters, or trees, this one can start from.
@@ -148,8 +177,7 @@ class StoredRanker(Ranker):
             _check_start(fitted, training, name)
         return fitted
 
-    def saved_model(self) -> SavedModel:
-        """Return the fitted model as a value; see `SavedModel`."""
+    def _content(self) -> SavedModel:
         check_is_fitted(self)
         model, params = self._fitted_model()
         named = self._features_saved()
@@ -211,66 +239,3 @@ def _check_start(start: Any, training: Training, name: str) -> None:
 
 def _scaling(scale: Any) -> str:
     return "scale=None" if scale is None else f"scale={scale.kind!r} of its own training queries"
-
-
-def _training_record(ranker: Any, q: Queries, surrogate: Any, trainer: Any, result: Result) -> dict[str, Any]:
-    """Everything to know about how a ranker was trained, in JSON types only."""
-    seed, smoothing = ranker.random_state, _last_smoothing(result)
-    return {
-        "measure": repr(ranker.measure_),
-        "surrogate": _text(surrogate),
-        "trainer": _text(trainer),
-        "seed": int(seed) if isinstance(seed, Integral) else None,
-        "parameters": {
-            name: _json_value(name, ranker.parameter_to_save(name)) for name in ranker.saved_parameters
-        },
-        "versions": dict(_versions()),
-        "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": q.digest}
-        | ({"missing": missing} if (missing := missing_values(q)) else {}),
-        "result": {
-            "status": result.status,
-            "message": result.message,
-            "value": float(result.value) if math.isfinite(result.value) else None,
-            "counts": {name: int(count) for name, count in result.counts.items()},
-            **({} if result.dual is None else {"dual": float(result.dual)}),
-            **({} if smoothing is None else {"smoothing": smoothing}),
-        },
-    }
-
-
-def _last_smoothing(result: Result) -> float | None:
-    """Return the smoothing of the chosen step, or of the last one; None for a training without `Anneal`."""
-    best = result.counts.get("best")
-    # under Restarts a step is a whole run
-    rows = [row for row in result.trace if row.get("restart", row["iteration"]) == best] or result.trace
-    smoothing = rows[-1].get("smoothing") if rows else None
-    return None if smoothing is None else float(smoothing)
-
-
-def _json_value(name: str, value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, dict):
-        return {key: _json_value(name, entry) for key, entry in value.items()}
-    if isinstance(value, tuple | list | np.ndarray):
-        return [_json_value(name, entry) for entry in value]
-    return _text(value) if name == "trainer" else value
-
-
-def _text(value: Any) -> str:
-    """A text as it is, else what it prints as, with NumPy's numbers as plain ones: it can be read back.
-
-    The module precedes a user's class: its name alone may be that of a class of directrix.
-    """
-    if isinstance(value, str):
-        return value
-    module = type(value).__module__
-    with np.printoptions(legacy="1.25"):
-        return repr(value) if module.startswith("directrix.") else f"{module}:{value!r}"
-
-
-@cache  # it reads files, for as long as some trees take
-def _versions() -> dict[str, str]:
-    """Return the versions on which numbers depend."""
-    packages = {name: version(name) for name in ("numpy", "scipy", "numba")}
-    return {"directrix": __version__, **packages, "python": platform.python_version()}

@@ -46,7 +46,7 @@ class StumpRanker(GradientRanker):
         Initial steps: 0, or as in `LinearRanker` those of another ranker, with its thresholds, or an array in
         the order of ``coef_``.
     max_iter : int >= 0
-        Rounds or iterations.
+        Rounds or iterations, as in `LinearRanker`.
     patience : int >= 1, optional
         With an ``eval_set``: stop after this number of rounds without a better value on it.
     warm_start : bool

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from directrix.reports.report import Report, Section
-from directrix.tables import Table, Value
+from directrix.tables import Table, Value, escaped_markdown
 
 _FEATURES = 20
 
@@ -24,7 +24,9 @@ def card_report(found: dict[str, Any], *, model: str, data: str | None, command:
     return Report(
         name="card",
         title=f"Model card of {model}",
-        paper=f"{found['model']['class']} of {found['features']['count']} features, trained for {measure}.",
+        paper=escaped_markdown(
+            f"{found['model']['class']} of {found['features']['count']} features, trained for {measure}."
+        ),
         summary=(),
         command=command,
         sections=tuple(sections),

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from directrix import __version__
+from directrix.data.trec.join import Judged
+from directrix.errors import in_words
 from directrix.experiments.crossval_result import CrossValidation
-from directrix.experiments.significance.comparisons import Comparisons, in_words
+from directrix.experiments.significance.comparisons import Comparisons
+from directrix.reports.rankings import top_rankings
 from directrix.reports.report import PerQuery, Report, Section
 from directrix.tables import escaped_markdown
 from directrix.types import Float64Array
@@ -16,17 +19,20 @@ from directrix.types import Float64Array
 def comparison_report(
     results: Mapping[str, Comparisons],
     values: Mapping[str, Mapping[str, Float64Array]],
-    query_ids: Sequence[object],
     *,
+    judged: Mapping[str, Judged],
     data: str,
     convention: str,
     command: str,
     remarks: Sequence[str] = (),
 ) -> Report:
-    """Return the page of a comparison: its tables, and every query of every pair.
+    """Return the page of a comparison: its tables, and every query of every pair, with both rankings.
 
-    ``results`` are by measure, ``values`` by measure and system; ``remarks`` are sentences of plain text.
+    ``results`` are by measure, ``values`` by measure and system, ``judged`` by system; ``remarks`` are
+    sentences of plain text.
     """
+    systems = {name: (run.scores, run) for name, run in judged.items()}
+    rankings = top_rankings(systems, next(iter(values.values())).values())
     one = next(iter(results.values()))
     best = {measure: max(result.means, key=result.means.__getitem__) for measure, result in results.items()}
     first = [
@@ -37,7 +43,7 @@ def comparison_report(
             *_verdicts(measure, results[measure], name),
         )
     ]
-    ids = tuple(map(str, query_ids))
+    ids = next(iter(judged.values())).query_ids
     return Report(
         name="compare",
         title=f"{len(one.means)} rankings by {' and '.join(results)}",
@@ -49,7 +55,7 @@ def comparison_report(
             "convention": convention,
             "directrix": __version__,
         },
-        per_query=tuple(PerQuery(data, measure, ids, by_system) for measure, by_system in values.items()),
+        per_query=tuple(PerQuery(data, measure, ids, of, rankings) for measure, of in values.items()),
         sections=tuple(
             Section(measure, result.tables(measure, pairs=True)) for measure, result in results.items()
         ),
@@ -68,13 +74,12 @@ def _verdicts(measure: str, result: Comparisons, best: str) -> Iterator[str]:
     for pair in result.pairs:
         if result.against is None and best not in (pair.first, pair.second):
             continue
-        low, high = pair.interval
         unit = f" {result.unit}" if result.unit else ""
         kind = "p" if result.correction is None or len(result.pairs) == 1 else "adjusted p"
         way = "better" if pair.difference >= 0.0 else "worse"
         yield (
             f"{measure}: {pair.first} - {pair.second} {pair.difference:+.4f}{unit}, "
-            f"{100 * (1 - result.alpha):g} % interval [{low:.4f}, {high:.4f}], {kind} {pair.adjusted:.2g}: "
+            f"{100 * (1 - result.alpha):g} % {pair.interval_text}, {kind} {pair.adjusted:.2g}: "
             + (way if pair.differs else f"not shown to be {way}")
         )
 

@@ -24,12 +24,6 @@ def explanation_report(
     titles += ["How they move a document"] * bool(explanation.dependence)
     titles += ["Groups of queries"] * bool(explanation.groups)
     tables = explanation.tables(top)
-    best = [found.names[j] for j in found.ranked[:3] if found.interval(j)[0] > 0.0]
-    summary = (
-        [f"most important: {', '.join(best)}"]
-        if best
-        else ["no feature has an importance that is more than chance"]
-    )
     return Report(
         name="explanation",
         title=f"What {model} depends on",
@@ -37,7 +31,7 @@ def explanation_report(
             f"{model} on {data}: {found.measure} {found.value:.4f} on "
             f"{amount(found.n_queries, 'queries')} with {amount(found.n_docs, 'documents')}."
         ),
-        summary=tuple(f"- {escaped_markdown(text)}" for text in summary),
+        summary=(f"- {escaped_markdown(found.headline)}",),
         figures=_figures(explanation, top),
         command=command,
         settings={"measure": found.measure, "seed": seed, "directrix": __version__},

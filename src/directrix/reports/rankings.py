@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from directrix.data.queries import Queries
+import numpy as np
+
+from directrix.experiments.crossval import top_of
 from directrix.experiments.crossval_result import CrossValidation
 from directrix.experiments.splits import Split
 from directrix.reports.report import PerQuery
+from directrix.types import Float64Array, FloatArray
 
+_TOP = 10  # documents that are shown of a ranking
+_QUERIES = 1000
 _Top = Sequence[Sequence[tuple[int, float]]]
 _Shown = tuple[tuple[tuple[str, int, float], ...], ...]
 
 
-def shown_rankings(tests: Sequence[Queries], top: _Top) -> _Shown:
+def shown_rankings(tests: Sequence[Any], top: _Top) -> _Shown:
     """Return identifier, label and score of the first documents of every query, for `PerQuery.rankings`.
 
     ``top`` has their row in the query and their score, for every query of all parts; see
@@ -24,6 +30,24 @@ def shown_rankings(tests: Sequence[Queries], top: _Top) -> _Shown:
         tuple((_name(part, low + row), int(part.labels[low + row]), float(score)) for row, score in top_rows)
         for (part, low), top_rows in zip(starts, top, strict=True)
     )
+
+
+def top_rankings(
+    systems: Mapping[str, tuple[FloatArray, Any]], values: Iterable[Float64Array]
+) -> dict[str, _Shown]:
+    """Return the first documents of each system, given by scores and labeled data, for `PerQuery.rankings`.
+
+    They are those of up to 1,000 queries, on which the values of the systems differ most. Documents with the
+    score -inf were not retrieved.
+    """
+    table = np.nan_to_num(np.array(list(values)))
+    shown = set(np.argsort(-np.ptp(table, axis=0), kind="stable")[:_QUERIES].tolist())
+    rankings = {}
+    for name, (scores, data) in systems.items():
+        top = enumerate(top_of(scores, data, _TOP))
+        kept = [[(row, score) for row, score in of if score > -np.inf and i in shown] for i, of in top]
+        rankings[name] = shown_rankings([data], kept)
+    return rankings
 
 
 def compared_by_query(
@@ -48,5 +72,5 @@ def compared_by_query(
     )
 
 
-def _name(q: Queries, row: int) -> str:
+def _name(q: Any, row: int) -> str:
     return f"row {row + 1}" if q.doc_ids is None else str(q.doc_ids[row])

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from directrix.errors import InputError
+from directrix.errors import InputError, one_line
 from directrix.tables import Table
 from directrix.types import Float64Array
 
 Verdict = Literal["holds", "does not hold", "not significant", "not tested"]
+
+_LONGEST_LABEL = 50  # of a panel, which has no room for more
 
 MARKS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "not significant": "≈", "not tested": "?"}
 """Sign before a verdict, so that it can be seen without color."""
@@ -248,3 +251,22 @@ class Report:
     def all_figures(self) -> tuple[Figure, ...]:
         """The figures of all sections, and the others."""
         return (*(figure for section in self.sections for figure in section.figures), *self.figures)
+
+
+def displayed(part: Any, *, in_panel: bool = False) -> Any:
+    """Return a report, or a part of it, with all texts as readers see them: see `directrix.errors.one_line`.
+
+    Texts of Markdown keep their lines. Pages and pictures are made of the result.
+    """
+    if isinstance(part, Table):
+        return part.displayed()
+    if isinstance(part, str):
+        return one_line(part, _LONGEST_LABEL) if in_panel else "\n".join(map(one_line, part.split("\n")))
+    show = partial(displayed, in_panel=in_panel or isinstance(part, Panel))
+    if isinstance(part, list | tuple):
+        return tuple(map(show, part))
+    if isinstance(part, Mapping):
+        return {show(name): show(value) for name, value in part.items()}
+    if is_dataclass(part) and not isinstance(part, type):
+        return replace(part, **{f.name: show(getattr(part, f.name)) for f in fields(part)})
+    return part

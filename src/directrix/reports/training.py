@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.experiments.crossval import top_of
 from directrix.experiments.inspection import BASELINE, Inspection, inspect_search
 from directrix.rankers.means import mean_and_error
 from directrix.reports.plots import training_figures
-from directrix.reports.rankings import shown_rankings
+from directrix.reports.rankings import top_rankings
 from directrix.reports.report import PerQuery, Report, Section
 from directrix.reports.write import write_page
 from directrix.search.search import SearchResult
@@ -23,8 +22,6 @@ from directrix.tables import Table, Value, escaped_markdown, json_value
 _COMMAND = "directrix.experiments.write_training_report(result, path, queries, valid)"
 _NAMES = ("training queries", "validation queries")
 _MOST_MOVED = 5  # queries that gain most, and that lose most
-_TOP = 10  # documents that are shown of a ranking
-_RANKINGS = 1000  # queries whose documents are shown: those that differ most
 _FEATURES = 20
 
 
@@ -208,9 +205,7 @@ def _summary(result: SearchResult, inspection: Inspection) -> tuple[str, ...]:
             f"against {pair.second}: {measure} {pair.difference:+.4f}; higher on {pair.wins} queries, equal "
             f"on {pair.ties}, lower on {pair.losses}. {_bias(result)}"
         )
-    best = [importance.names[j] for j in importance.ranked[:3] if importance.mean[j] > importance.error[j]]
-    if best:
-        texts.append(f"most important: {', '.join(best)}")
+    texts.append(importance.headline)
     texts += [f"note: {text}" for text in result.notes]
     return tuple(f"- {escaped_markdown(text)}" for text in texts)
 
@@ -219,6 +214,9 @@ def _how(result: SearchResult, inspection: Inspection, *, has_valid: bool) -> tu
     examined = "validation queries"
     if not has_valid:
         examined = "training queries, because the ranker was trained again on all of them"
+    importance = inspection.importance
+    if importance.n_queries < importance.n_given:
+        examined = f"{importance.n_queries} of {importance.n_given} {examined}, drawn at random"
     texts = [
         f"The candidates were compared on {escaped_markdown(result.selection)}. Those that are behind by "
         "more than two standard errors after some of the folds are dropped; of several methods the best "
@@ -260,13 +258,9 @@ def _per_query(
     """Values of every query, and first documents of those that differ most; none without a baseline."""
     if inspection.comparison is None:
         return ()
-    queries, (mine, theirs) = inspection.queries, inspection.values.values()
-    rankings = {}
+    queries, rankings = inspection.queries, {}
     if has_valid or queries.doc_ids is not None:  # the rows of folds are not those of the file
-        gain = np.nan_to_num(np.abs(mine - theirs))
-        shown = set(np.argsort(-gain, kind="stable")[:_RANKINGS].tolist())
-        for label, scores in inspection.scores.items():
-            top = [docs if i in shown else [] for i, docs in enumerate(top_of(scores, queries, _TOP))]
-            rankings[label] = shown_rankings([queries], top)
+        systems = {label: (scores, queries) for label, scores in inspection.scores.items()}
+        rankings = top_rankings(systems, inspection.values.values())
     ids = tuple(map(str, queries.query_ids))
     return (PerQuery(name, result.ranker.measure_.name, ids, inspection.values, rankings),)

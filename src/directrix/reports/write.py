@@ -15,7 +15,7 @@ from directrix.reports.figures import data_of, draw, need_plot
 from directrix.reports.folder import write_settings
 from directrix.reports.html import html
 from directrix.reports.page import page
-from directrix.reports.report import Claim, Report, tally
+from directrix.reports.report import Claim, Report, displayed, tally
 from directrix.tables import Table, json_value, notes_once
 
 
@@ -36,23 +36,25 @@ def write_report(folder: Path, report: Report) -> None:
         If matplotlib is not installed; before anything is written.
     """
     need_plot()
+    shown: Report = displayed(report)
     pictures = {
         f"{figure.name}.{form}": draw(figure, form)
-        for figure in report.all_figures
+        for figure in shown.all_figures
         for form in ("png", "svg", "pdf")
     }
-    drawn = {figure.name: pictures[f"{figure.name}.svg"].decode() for figure in report.all_figures}
+    drawn = {figure.name: pictures[f"{figure.name}.svg"].decode() for figure in shown.all_figures}
     texts = {
-        "tables.txt": text_of(report) + "\n",
+        "tables.txt": text_of(shown) + "\n",
         "tables.json": json.dumps(document(report), indent=1, allow_nan=False) + "\n",
-        "tables.tex": _latex(report.tables),
+        "tables.tex": _latex(shown.tables),
         **{f"tables/{name}": table.csv() for name, table in _csv_names(report.tables).items()},
         **{f"figures/{figure.name}.csv": data_of(figure).csv() for figure in report.all_figures},
-        "page.md": page(report),
-        "report.html": html(report, drawn),
+        "page.md": page(shown),
+        "report.html": html(shown, drawn),
     }
     files = {f"figures/{name}": data for name, data in pictures.items()}
-    for name, data in (files | {name: text.encode() for name, text in texts.items()}).items():
+    files |= {name: text.encode("utf-8", "backslashreplace") for name, text in texts.items()}
+    for name, data in files.items():
         _write(folder / name, data)
     write_settings(folder, report.settings)
 
@@ -62,8 +64,9 @@ def write_page(path: Path, report: Report) -> None:
 
     Raises `MissingExtra` if it has figures and matplotlib is not installed.
     """
-    drawn = {figure.name: draw(figure, "svg").decode() for figure in report.all_figures}
-    _write(path, html(report, drawn).encode())
+    shown: Report = displayed(report)
+    drawn = {figure.name: draw(figure, "svg").decode() for figure in shown.all_figures}
+    _write(path, html(shown, drawn).encode())
 
 
 def publish(folder: Path, report: Report) -> None:
@@ -81,9 +84,10 @@ def publish(folder: Path, report: Report) -> None:
         If matplotlib is not installed.
     """
     need_plot()
-    for figure in report.all_figures:
+    shown: Report = displayed(report)
+    for figure in shown.all_figures:
         _write(folder / report.name / f"{figure.name}.png", draw(figure, "png"))
-    _write(folder / f"{report.name}.md", page(report, pictures=report.name).encode())
+    _write(folder / f"{report.name}.md", page(shown, pictures=report.name).encode())
 
 
 def text_of(report: Report) -> str:

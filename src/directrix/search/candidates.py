@@ -23,6 +23,7 @@ from directrix.search.clock import LearningCurve
 from directrix.types import Float64Array
 
 UNTRAINED, CUT_SHORT, DROPPED, SAMPLE = "not trained", "cut short", "dropped", "sample"
+INCOMPLETE = "incomplete"
 
 _NO_EFFECT = {
     "patience": "early stopping needs a validation set while training, the search uses its own to choose",
@@ -52,18 +53,20 @@ class Candidate:
     seconds : float
         Duration of training and evaluation, without the compilation of kernels.
     values : float64 (n_queries,)
-        The measure on every validation query, NaN where it is undefined; for a dropped candidate, on the
-        queries of the folds so far; for one trained on a sample, on those of the sample.
+        The measure on every validation query, NaN where it is undefined; for a dropped or incomplete
+        candidate, on the queries of the folds so far; for one trained on a sample, on those of the sample.
     outcome : str
         "" for a complete run; "cut short" if the time budget stopped it, and it was evaluated as it was; "not
-        trained" if it stopped before the first step; "dropped" if it was too far behind to try all folds; or
-        "sample" if it was trained and evaluated only on a sample of the queries.
+        trained" if it stopped before the first step; "dropped" if it was too far behind to try all folds;
+        "incomplete" if the search was stopped before it had tried all folds; or "sample" if it was trained
+        and evaluated only on a sample of the queries.
     curve : LearningCurve, optional
         Loss and measure after every step; without points for a run without steps.
     progress : str
         Progress of a run that the time budget stopped: "8 of 300 trees"; otherwise "".
     rankers : tuple
-        Fitted rankers, one for each fold; empty if they are no longer needed.
+        Fitted rankers, one for each fold. A search keeps that of the first fold, and after the choice only
+        those of the chosen candidates.
     scores : float64 (n_docs,)
         Scores of the validation queries, in units of their spread on the training queries; 0 in a fold whose
         ranker gives all training documents of a query the same score.
@@ -73,6 +76,8 @@ class Candidate:
         Seed of a stochastic trainer.
     is_anchor : bool
         Whether it can join an ensemble even if others of its method are ahead: the default trees, and bags.
+    place : int
+        Place in the order of preference, which decides between equally good candidates.
     """
 
     method: Method
@@ -91,6 +96,7 @@ class Candidate:
     measure: RankingMeasure | None = field(default=None, repr=False)
     seed: int | None = field(default=None, repr=False)
     is_anchor: bool = field(default=False, repr=False)
+    place: int = field(default=0, repr=False)
 
     @property
     def name(self) -> str:
@@ -111,9 +117,8 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """Standard error of ``valid`` over the validation queries; NaN for fewer than two of them."""
-        n_defined = np.count_nonzero(~np.isnan(self.values))
-        return math.nan if n_defined < 2 else mean_and_error(self.values)[1]
+        """Standard error of ``valid`` over the validation queries; NaN where they do not tell it."""
+        return mean_and_error(self.values)[1] or math.nan
 
     @property
     def needs_queries(self) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.means import mean_and_error, mean_over_queries, values_of
-from directrix.search.candidates import CUT_SHORT, UNTRAINED, Candidate
+from directrix.search.candidates import CUT_SHORT, INCOMPLETE, UNTRAINED, Candidate
 from directrix.search.folds import Fold, validation_queries
 from directrix.types import Float64Array
 
@@ -19,32 +19,48 @@ _ERRORS = 2.0  # behind the best by more than this number of standard errors is 
 _FEWEST_QUERIES = 10
 
 
+def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return candidates with the best first; equally good ones are in the order of preference.
+
+    Every decision between candidates takes this order, so no two decisions differ where candidates tie.
+    """
+    return sorted(candidates, key=lambda c: (-c.or_worst, c.place))
+
+
+def leading(candidates: Iterable[Candidate]) -> dict[str, Candidate]:
+    """Return the best candidate of each method, the best method first."""
+    leaders: dict[str, Candidate] = {}
+    for candidate in ranked(candidates):
+        leaders.setdefault(candidate.name, candidate)
+    return leaders
+
+
 def contenders(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates that can be chosen.
 
     These are the ones that finished, and those that the time budget stopped but are ahead of all finished
     ones. The value of a stopped run does not show what it would have reached. If none finished, they are
-    those that were stopped after a step, or else before.
+    those that were stopped after a step, or else before all folds were tried, or before a step.
     """
-    of = {end: [c for c in candidates if c.outcome == end] for end in ("", CUT_SHORT, UNTRAINED)}
+    of = {end: [c for c in candidates if c.outcome == end] for end in ("", CUT_SHORT, INCOMPLETE, UNTRAINED)}
     if not of[""]:
-        return of[CUT_SHORT] or of[UNTRAINED]
+        return of[CUT_SHORT] or of[INCOMPLETE] or of[UNTRAINED]
     best = max(c.or_worst for c in of[""])
     return [c for c in candidates if c in of[""] or (c in of[CUT_SHORT] and c.or_worst > best)]
 
 
 def preferred(candidates: Sequence[Candidate], *, simple: bool = False) -> Candidate:
-    """Return the best of the `contenders`, the earliest of equals.
+    """Return the best of the `contenders`.
 
-    With ``simple``, return the earliest method whose best candidate is within one standard error of it. The
-    error is that of the mean difference over the validation queries, query by query.
+    With ``simple``, return the most preferred method whose best candidate is within one standard error of it.
+    The error is that of the mean difference over the validation queries, query by query.
     """
-    candidates = contenders(candidates)
-    best = max(candidates, key=lambda c: c.or_worst)
-    for name in dict.fromkeys(c.name for c in candidates) if simple else ():
-        of_method = max((c for c in candidates if c.name == name), key=lambda c: c.or_worst)
+    able = contenders(candidates)
+    best, leaders = ranked(able)[0], leading(able)
+    for name in dict.fromkeys(c.name for c in sorted(able, key=lambda c: c.place)) if simple else ():
+        of_method = leaders[name]
         behind, error = difference(best, of_method)
-        if behind <= error and math.isnan(of_method.valid) == math.isnan(best.valid):
+        if not behind > error and math.isnan(of_method.valid) == math.isnan(best.valid):
             return of_method
     return best
 
@@ -57,9 +73,8 @@ def difference(one: Candidate, other: Candidate) -> tuple[float, float]:
 def eligible(tried: Sequence[Candidate]) -> list[Candidate]:
     """Return the best candidate of each method that can be chosen, and the anchors, as ``tried``."""
     able = contenders(tried)
-    names = dict.fromkeys(c.name for c in able)
-    best = [max((c for c in able if c.name == name), key=lambda c: c.or_worst) for name in names]
-    return [c for c in able if c in best or c.is_anchor]
+    leaders = leading(able).values()
+    return [c for c in able if c in leaders or c.is_anchor]
 
 
 class Blend(NamedTuple):
@@ -84,9 +99,9 @@ def blend(tried: Sequence[Candidate], folds: Sequence[Fold], measure: RankingMea
     pool = [c for c in eligible(tried) if c.scores.any() and not math.isnan(c.valid)]
     if len(pool) < 2 or folds[0].valid is folds[0].train:
         return None
-    ranked = sorted(pool, key=lambda c: -c.valid)  # stable
-    names = list(dict.fromkeys(c.name for c in ranked))[:_METHODS]
-    members = [c for c in ranked if (c.name in names or c.is_anchor) and is_tied(c, ranked[0])]
+    order = ranked(pool)
+    names = list(leading(pool))[:_METHODS]
+    members = [c for c in order if (c.name in names or c.is_anchor) and is_tied(c, order[0])]
     q = validation_queries(folds)
     scores = np.mean([c.scores for c in members], axis=0)
     values = values_of(measure, scores, q)
@@ -102,7 +117,7 @@ def blend(tried: Sequence[Candidate], folds: Sequence[Fold], measure: RankingMea
 def is_tied(candidate: Candidate, best: Candidate) -> bool:
     """Whether a candidate is behind the best by at most two standard errors, query by query."""
     behind, error = difference(best, candidate)
-    return behind <= _ERRORS * error
+    return not behind > _ERRORS * error  # true of an unknown error
 
 
 def choice(

@@ -31,6 +31,8 @@ class Clock:
         self._stop = self._fold_stop = self._end
         self.total, self._progress = total, progress
         self._number, self._text = 0, ""
+        self.is_stopped = False
+        """Whether ``progress`` returned True, which ends the search as the end of a time budget does."""
         self.cut_at: int | None = None
         """The fewest steps after which a fold of the candidate was stopped; None if none was."""
         self.growth = _MOST_GROWTH
@@ -80,14 +82,15 @@ class Clock:
     def watch(self, step: Step) -> bool:
         """Report a step; True if training must stop."""
         self._report(f", step {step.iteration}")
-        if self.fold_left >= 0.0:
+        if self.fold_left >= 0.0 and not self.is_stopped:
             return False
         self.cut_at = step.iteration if self.cut_at is None else min(self.cut_at, step.iteration)
         return True
 
     def _report(self, more: str) -> None:
-        if self._progress is not None:
-            self._progress(self._number, self.total, self._text + more)
+        is_last = self._progress is not None and self._progress(self._number, self.total, self._text + more)
+        if is_last is True:  # a callback that returns anything else goes on
+            self.is_stopped, self._end = True, min(self._end, working_time())
 
 
 class Pace:

@@ -67,7 +67,7 @@ def search_folds(
     judged = f"{q.n_queries} queries in {folds} folds"
     if folds == 1:
         judged = f"{parts[0].valid.n_queries} of {q.n_queries} queries held back"
-    return parts, f"{judged} (seed {seed}), then trained on all"
+    return parts, f"{judged} (seed {seed})"
 
 
 def sample(fold: Fold, n_docs: int, seed: int) -> Fold:

@@ -15,7 +15,7 @@ from directrix.rankers.kinds import KINDS
 from directrix.rankers.means import mean_and_error
 from directrix.rankers.method import Method
 from directrix.search.candidates import DROPPED, SAMPLE, UNTRAINED, Candidate
-from directrix.search.choice import Blend, contenders, difference
+from directrix.search.choice import Blend, contenders, difference, ranked
 from directrix.search.folds import Fold
 from directrix.search.single_feature import Baseline
 from directrix.types import Float64Array
@@ -23,9 +23,9 @@ from directrix.types import Float64Array
 
 def standing(trained: Candidate, tried: Sequence[Candidate], measure: RankingMeasure) -> str:
     """Return one line on the result of a candidate, compared with those ``tried`` so far."""
-    best = max(contenders(tried), key=lambda c: c.or_worst)
+    best = ranked(contenders(tried))[0]
     if trained.progress:
-        reason = f"stopped by the time budget after {trained.progress}"
+        reason = f"stopped after {trained.progress}"
     elif trained.outcome == DROPPED:
         queries = amount(len(trained.values), "queries")
         reason = f"dropped: on its {queries} more than two standard errors behind {best.label}"
@@ -42,12 +42,12 @@ def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: Rank
     others = [c for c in able if c.name != chosen.name and not math.isnan(c.valid)]
     value = f"{measure.name} {chosen.valid:.4f}"
     if chosen.progress:
-        value += f", stopped by the time budget after {chosen.progress}"
+        value += f", stopped after {chosen.progress}"
     if not others or math.isnan(chosen.valid):
         count = sum(c.name == chosen.name for c in able)
         of = f"the best of {count} settings of" if count > 1 else "the only candidate of"
         return f"{value}, {of} {chosen.name}"
-    second = max(others, key=lambda c: c.valid)
+    second = ranked(others)[0]
     ahead, error = difference(chosen, second)
     n = int((~np.isnan(chosen.values - second.values)).sum())
     apart = f"{abs(ahead):.4f} +- {error:.4f} over {amount(n, 'queries')}"
@@ -66,8 +66,8 @@ def why_blended(mixed: Blend, measure: RankingMeasure) -> str:
     parts = ", ".join(candidate.label for candidate in mixed.members)
     return (
         f"{measure.name} {mixed.valid:.4f}, the mean of {len(mixed.members)} candidates, none of them behind "
-        f"the first by more than two standard errors: {parts}; {ahead:+.4f} +- {error:.4f} compared with the "
-        f"first over {amount(n, 'queries')}"
+        f"the first by more than two standard errors: {parts}; {ahead:+.4f} +- {error:.4f} compared with "
+        f"the first over {amount(n, 'queries')}"
     )
 
 
@@ -110,10 +110,10 @@ def notes_on_features(
             f"--exclude-columns {','.join(positions)}; in Python, drop the column"
         )
     if baseline is not None:
-        ahead, error = mean_and_error(values - baseline.values)
-        if ahead <= 2.0 * error:
+        ahead, error = mean_and_error(values - baseline.values[: len(values)])  # of the folds so far
+        if not ahead > 2.0 * error:  # true of an unknown error
             where = "ahead of" if ahead > 0.0 else "not ahead of"
-            chance = ", which may be chance" if ahead >= -2.0 * error else ""
+            chance = "" if ahead < -2.0 * error else ", which may be chance"
             yield f"{where} the {baseline.label}: difference {ahead:+.4f} +- {error:.4f}{chance}"
 
 
@@ -148,7 +148,7 @@ def notes_on_budget(
     untried: Sequence[str],
     compiling: float = 0.0,
 ) -> Iterator[str]:
-    """Yield notes on runs that a time budget stopped or skipped, and on the seconds used."""
+    """Yield notes on runs that were stopped or skipped, and on the seconds of a time budget."""
     stopped = [
         f"{c.label} after {c.progress}{' on the sample' if c.outcome == SAMPLE else ''}"
         for c in candidates
@@ -158,14 +158,14 @@ def notes_on_budget(
     if stopped:
         finished = any(not c.outcome for c in candidates)
         rule = "chosen only if ahead of all that finished" if finished else "no candidate finished"
-        yield f"stopped by the time budget ({rule}): {', '.join(stopped)}"
+        yield f"stopped before the end ({rule}): {', '.join(stopped)}"
     if untrained := Counter([*begun.values(), *untried]):
         names = (f"{name} ({n} settings)" if n > 1 else name for name, n in untrained.items())
         yield f"not trained for lack of time: {', '.join(names)}"
     extra = f"; it does not count the {compiling:.0f} s of compiling kernels" if compiling >= 1.0 else ""
     if used > budget:
         yield f"the time budget of {budget:g} s was used up: the candidates took {used:.1f} s{extra}"
-    elif stopped or untrained or (extra and budget < math.inf):
+    elif budget < math.inf and (stopped or untrained or extra):
         yield f"the candidates took {used:.1f} s of the time budget of {budget:g} s{extra}"
     if budget < math.inf:
         yield "under a time budget results depend on the clock: another run may choose otherwise"

@@ -13,8 +13,8 @@ import numpy as np
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.means import mean_and_error
-from directrix.search.candidates import CUT_SHORT, SAMPLE, UNTRAINED, Candidate
-from directrix.search.choice import contenders, eligible, is_tied
+from directrix.search.candidates import CUT_SHORT, INCOMPLETE, SAMPLE, UNTRAINED, Candidate
+from directrix.search.choice import contenders, is_tied, leading, ranked
 from directrix.search.clock import Clock, usual_growth
 from directrix.search.folds import MANY_DOCS, SAMPLE_DOCS, Fold, sample
 from directrix.search.notes import standing
@@ -54,7 +54,7 @@ class Race:
         is_costly: bool = False,
     ) -> None:
         trees = _default_trees(candidates)
-        self.candidates = [replace(c, is_anchor=True) if c is trees else c for c in candidates]
+        self.candidates = [replace(c, is_anchor=c is trees, place=i) for i, c in enumerate(candidates)]
         self.folds, self.measure, self.clock = folds, measure, clock
         self.n_jobs, self.is_costly = n_jobs, is_costly
         self.failed: dict[str, InputError] = {}
@@ -65,14 +65,13 @@ class Race:
         """Methods with only one tried setting, because others are ahead."""
         self.sampled = ""
         self._tried: list[Candidate] = []
-        self._places: list[int] = []  # of those that were tried, in ``candidates``
         self._n_begun = 0
         self._reserved = 0.0  # seconds, for training on all queries
         self._expected: dict[str, float] = {}  # seconds for a setting of a method
         self._growth = 0.0  # of the trees that finished
 
     def run(self) -> list[Candidate]:
-        """Return the trained candidates in the order of preference; only the best of a method has rankers.
+        """Return the trained candidates in the order of preference.
 
         Raises the first `InputError` if none could be trained.
         """
@@ -85,12 +84,11 @@ class Race:
                 self._run_heats()
                 self._run_bags()
             self._extend()
+        if self.clock.is_stopped and all(c.outcome in (SAMPLE, UNTRAINED) for c in self._tried):
+            raise InputError("the search was stopped before a ranker was trained. Stop it later.")
         if not self._tried:
             raise next(iter(self.failed.values()))
-        if self.is_costly:
-            return self._tried
-        order = sorted(range(len(self._tried)), key=lambda i: self._places[i])  # stable
-        return [self._tried[i] for i in order]
+        return sorted(self._tried, key=lambda c: c.place)
 
     def notes(self) -> Iterator[str]:
         """Yield notes on a sample, and on the methods with only one tried setting."""
@@ -115,7 +113,7 @@ class Race:
             )
             racing += [name for name in several if name not in done]  # another setting may suit the data
             behind = [name for name in several if name not in racing]
-            self.left_out = [name for name in behind if not done[name].progress]
+            self.left_out = [n for n in behind if not done[n].progress and done[n].outcome != INCOMPLETE]
             slow = set(behind) - set(self.left_out)
             self.untried += [c.name for c in others if c.name in slow]
         rest = round_robin(others, racing)
@@ -134,14 +132,13 @@ class Race:
         self.clock.total = len(first)
         if trees is not None:
             self._run([trees], 0)
-        begun = set(self._places)
+        begun = {c.place for c in self._tried}
         needed = _LEAST_PART * max(self._expected.values(), default=-math.inf)
         if rivals and self.clock.left > needed:
             leading = self._leading_on_sample(rivals, trees)
             self._run(leading, 0)
         self._run_bags()
-        whole = zip(self._tried, self._places, strict=True)
-        begun |= {place for c, place in whole if c.outcome != SAMPLE}
+        begun |= {c.place for c in self._tried if c.outcome != SAMPLE}
         while self.clock.left < math.inf or len(begun) < _FINALISTS:
             following = self._nearest_setting(begun)
             if following is None:
@@ -158,8 +155,8 @@ class Race:
 
         Afterwards the expected seconds of each method are in proportion to the documents.
         """
-        tried, places, expected, folds = self._tried, self._places, self._expected, self.folds
-        self._tried, self._places, self._expected = [], [], {}
+        tried, expected, folds = self._tried, self._expected, self.folds
+        self._tried, self._expected = [], {}
         self.folds = [sample(folds[0], SAMPLE_DOCS, self.candidates[0].seed or 0)]
         if self.clock.left < math.inf:
             self._reserved = (1.0 - _FOR_SAMPLE) * self.clock.left
@@ -167,11 +164,11 @@ class Race:
         able = contenders(self._tried) if self._tried else []
         name = "" if trees is None else trees.name
         bar = max((c.or_worst for c in self._tried if c.name == name), default=-math.inf)
-        ranked = sorted(zip(self._tried, self._places, strict=True), key=lambda pair: -pair[0].or_worst)
-        ahead: dict[str, Candidate] = {}
-        for candidate, place in ranked:
-            if candidate in able and candidate.name != name and (trees is None or candidate.valid > bar):
-                ahead.setdefault(candidate.name, self.candidates[place])
+        ahead = [
+            self.candidates[c.place]
+            for c in leading(able).values()
+            if c.name != name and (trees is None or c.valid > bar)
+        ]
         whole, drawn = folds[0].train, self.folds[0].train
         self.sampled = f"methods were compared on {drawn.n_queries:,} of {whole.n_queries:,} training queries"
         self._tried = tried + [
@@ -180,11 +177,10 @@ class Race:
             )
             for c in self._tried
         ]
-        self._places = places + self._places
         growth = whole.n_docs / drawn.n_docs
         self._expected = {n: growth * seconds for n, seconds in self._expected.items()} | expected
         self.folds, self._reserved = folds, 0.0
-        return list(ahead.values())[: _FINALISTS - (trees is not None)]
+        return ahead[: _FINALISTS - (trees is not None)]
 
     def _nearest_setting(self, begun: Collection[int]) -> int | None:
         """Position of the setting to try next: the nearest to the best, of the best method with another.
@@ -192,9 +188,9 @@ class Race:
         The distance is the number of steps in the grid. Of equally near settings, the later one, which has
         more leaves, comes first.
         """
-        for best in sorted(contenders(self._tried), key=lambda c: -c.or_worst):
+        for best in ranked(contenders(self._tried)):
             group = [i for i, c in enumerate(self.candidates) if c.name == best.name]
-            center = self.candidates[self._places[self._tried.index(best)]]
+            center = self.candidates[best.place]
             steps = steps_from(center, [self.candidates[i] for i in group])
             if left := [(n, -i) for n, i in zip(steps, group, strict=True) if i not in begun]:
                 return -min(left)[1]
@@ -209,13 +205,13 @@ class Race:
         ]
         if self.is_costly or not able or len({c.name for c in self.candidates}) == 1:
             return
-        best = max(able, key=lambda c: c.or_worst)
+        best = ranked(able)[0]
         n_bags = int(min(_BAGS, self.clock.left / max(best.seconds, 1e-9)))
         if n_bags < 2 or self._is_hopeless(best.values):
             return
-        start = self.candidates[self._places[self._tried.index(best)]]
         settings = {**_SHARES, **best.settings, "n_bags": n_bags}
-        bagged = replace(start, settings=settings, is_anchor=True)
+        n_candidates = len(self.candidates)
+        bagged = replace(self.candidates[best.place], settings=settings, is_anchor=True, place=n_candidates)
         self.candidates = [*self.candidates, bagged]
         self.clock.total += 1
         self._run([bagged], 0)
@@ -223,22 +219,17 @@ class Race:
     def _extend(self) -> None:
         """Repeat runs that the time budget stopped, the best first, if more time is left than they had."""
         extended = set[int]()
-        while stopped := [
-            (c.or_worst, c.seconds, place)
-            for c, place in zip(self._tried, self._places, strict=True)
-            if c.outcome == CUT_SHORT and place not in extended
-        ]:
-            _, seconds, place = max(stopped)
-            extended.add(place)
-            if self.clock.left < max(seconds, _REST * self.clock.budget):
+        while stopped := [c for c in self._tried if c.outcome == CUT_SHORT and c.place not in extended]:
+            best = ranked(stopped)[0]
+            extended.add(best.place)
+            if self.clock.left < max(best.seconds, _REST * self.clock.budget):
                 continue
-            self._expected.pop(self.candidates[place].name, None)
+            self._expected.pop(best.name, None)
             self.clock.total += 1
-            self._run([self.candidates[place]], 0)
-            again = [i for i, other in enumerate(self._places) if other == place]
-            if len(again) > 1:
-                worst = min(again, key=lambda i: self._tried[i].or_worst)
-                del self._tried[worst], self._places[worst]
+            self._run([self.candidates[best.place]], 0)
+            again = [c for c in self._tried if c.place == best.place]  # of equals the longer run is kept
+            kept = max(again, key=lambda c: (c.or_worst, c.steps))
+            self._tried = [c for c in self._tried if c is kept or c not in again]
 
     def _run(self, candidates: Sequence[Candidate], n_later: int) -> None:
         """Train candidates in this order, before ``n_later`` others."""
@@ -246,7 +237,7 @@ class Race:
             for number, candidate in enumerate(candidates):
                 left, following = self.clock.left - self._reserved, candidates[number:]
                 can_choose = any(c.outcome != SAMPLE for c in self._tried)
-                if can_choose and left <= 0.0:
+                if self.clock.is_stopped or (can_choose and left <= 0.0):
                     self.untried += [c.name for c in following]
                     return
                 usual, is_trees = self._expected.get(candidate.name, 0.0), _turn(candidate) == _OF_TREES
@@ -272,28 +263,19 @@ class Race:
                 finally:
                     if ahead is not None:
                         ahead.end(number)
-                self._add(trained, self.candidates.index(candidate))
+                self._tried.append(
+                    replace(
+                        trained,
+                        rankers=trained.rankers[:1],
+                        place=len(self._tried) if self.is_costly else candidate.place,
+                    )
+                )
                 if is_trees and not trained.outcome and trained.curve is not None:
                     n_trees = float(trained.curve.steps[-1])
                     self._growth = max(self._growth, _ROOM * trained.ranker().learning_rate * n_trees)
                     self.clock.growth = self._growth
                 self._expected.setdefault(candidate.name, trained.seconds)
                 self.clock.finish(standing(trained, self._tried, self.measure))
-
-    def _add(self, trained: Candidate, place: int) -> None:
-        """Keep the rankers of candidates that can still be chosen, unless they are refitted later."""
-        self._tried.append(trained)
-        self._places.append(place)
-        kept = eligible(self._tried) + eligible([c for c in self._tried if not c.outcome])
-        is_refitted = len(self.folds) > 1
-        self._tried = [
-            replace(
-                c,
-                rankers=c.rankers if c in kept and not is_refitted else (),
-                scores=c.scores if c in kept else np.zeros(0),
-            )
-            for c in self._tried
-        ]
 
     def _is_hopeless(self, values: Float64Array) -> bool:
         """Whether a candidate is behind the best one by more than two standard errors, query by query.
@@ -303,7 +285,7 @@ class Race:
         able = contenders(self._tried)
         if not able:
             return False
-        best = max(able, key=lambda c: c.or_worst)
+        best = ranked(able)[0]
         gaps = best.values[: len(values)] - values
         behind, error = mean_and_error(gaps)
         return bool(np.count_nonzero(~np.isnan(gaps)) >= _FEWEST_TO_DROP) and behind > 2.0 * error
@@ -365,8 +347,7 @@ def survivors(candidates: Sequence[Candidate], names: Iterable[str], most: int |
     Each is at most two standard errors behind the best. ``candidates`` represent the methods.
     """
     order = list(names)
-    ranked = sorted(contenders(candidates), key=lambda c: -c.or_worst)  # stable
-    racing = [c for c in ranked if c.name in order]
+    racing = [c for c in ranked(contenders(candidates)) if c.name in order]
     return [c.name for c in racing if is_tied(c, racing[0])][: most or max(2, len(order) // 3)]
 
 

@@ -205,7 +205,8 @@ class AutoRanker(Ranker):
         weights : (doc_weight, query_weight), optional
             As in ``fit_queries``.
         progress : callable, optional
-            ``progress(done, total, text)`` at every step of every candidate.
+            ``progress(done, total, text)`` at every step of every candidate. If it returns True, the search
+            ends as at the end of a time budget, and keeps the best ranker so far without the final refit.
 
         Returns
         -------
@@ -274,24 +275,11 @@ class AutoRanker(Ranker):
         measure, seed = plan.measure, seed_of(self.random_state)
         n_jobs = 1 if self.n_jobs is None else int(self.n_jobs)
         is_sharded = q.held == "shards"
-        candidates: Sequence[Candidate] = [replace(c, seed=seed) for c in plan.candidates]
         if is_sharded:
             _check_shards(valid, (self.folds, self.time_budget, *weights, None if n_jobs == 1 else n_jobs))
-            candidates, reason = _trainable_on_shards(candidates), "do not suit data in shards"
         else:
             weights = _checked(q, valid, weights, n_jobs, self.time_budget)
-            candidates, reason = _weighing(candidates, weights), "do not support weights of documents"
-        able = candidates if q.categories is None else _splitting(candidates)
-        unable = {
-            **plan.unable,
-            reason: _absent(plan.candidates, candidates),
-            "compare numbers, and some features are categories": _absent(candidates, able),
-        }
-        takes_ensembles = True
-        if self.engine is not None:
-            kept, engine = _exportable(able, self.engine, q), export_target(self.engine)
-            unable[f"cannot be exported to {engine.title}"] = _absent(able, kept)
-            able, takes_ensembles = kept, not engine.models
+        able, unable = self._suited(plan, q, weights)
         parts, selection = search_folds(q, valid, weights, self.folds, seed)
         for part in () if is_sharded else (parts[0].train, parts[0].valid):
             check_measurable(measure, part)
@@ -300,18 +288,28 @@ class AutoRanker(Ranker):
         race = Race(able, parts, measure, clock, n_jobs=n_jobs, is_costly=is_sharded)
         tried, used, compiling = tuple(race.run()), clock.used, clock.compiling
         several = not is_sharded and len({c.name for c in able}) > 1
+        takes_ensembles = self.engine is None or not export_target(self.engine).models
         may_blend = several and takes_ensembles and not self.single and not self.simple
         best, mixed = choice(tried, parts, measure, may_blend=may_blend, simple=self.simple)
         is_refitted = valid is None and parts[0].train is not q
         late: tuple[str, ...] = ()
-        if mixed is not None and is_refitted and (seconds := _seconds_to_refit(mixed, q, parts)) > clock.left:
-            late = (f"an ensemble was left out: to train its members on all queries takes {seconds:.0f} s",)
-            mixed = None
+        if mixed is not None and is_refitted and not clock.is_stopped:
+            seconds = _seconds_to_refit(mixed, q, parts)
+            if seconds > clock.left:
+                late = (
+                    f"an ensemble was left out: to train its members on all queries takes {seconds:.0f} s",
+                )
+                mixed = None
 
         def trained(candidate: Candidate) -> Any:
-            return refit(candidate, q, weights, measure, clock) if is_refitted else candidate.rankers[-1]
+            if is_refitted and not clock.is_stopped:
+                again = refit(candidate, q, weights, measure, clock)
+                if not clock.is_stopped:
+                    return again
+            return candidate.rankers[0]
 
         members = () if mixed is None else mixed.members
+        tried = _without_results(tried, members or (best,))
         if mixed is None:
             ranker, why = trained(best), why_chosen(best, tried, measure)
         else:
@@ -329,6 +327,8 @@ class AutoRanker(Ranker):
             *race.notes(),
             *late,
         )
+        if is_refitted:
+            selection += ", not trained again on all" if clock.is_stopped else ", then trained on all"
         _record(ranker, values, selection, len(tried))
         self.search_ = SearchResult(
             ranker, best, tried, selection, why, gap, notes, members, scores, self.folds, seed, baseline
@@ -336,6 +336,28 @@ class AutoRanker(Ranker):
         self.ranker_, self.measure_, self.result_ = ranker, ranker.measure_, ranker.result_
         self._name_features(q)
         return self.search_
+
+    def _suited(
+        self, plan: _Plan, q: Any, weights: Weights
+    ) -> tuple[Sequence[Candidate], Mapping[str, Sequence[str]]]:
+        """Return the candidates that the data and the engine suit, and names of excluded methods by reason."""
+        able: Sequence[Candidate] = [replace(c, seed=seed_of(self.random_state)) for c in plan.candidates]
+        unable = dict(plan.unable)
+
+        def keep(kept: Sequence[Candidate], reason: str) -> None:
+            nonlocal able
+            unable[reason], able = _absent(able, kept), kept
+
+        if q.held == "shards":
+            keep(_trainable_on_shards(able), "do not suit data in shards")
+        else:
+            keep(_weighing(able, weights), "do not support weights of documents")
+        if q.categories is not None:
+            keep(_splitting(able), "compare numbers, and some features are categories")
+        if self.engine is not None:
+            title = export_target(self.engine).title
+            keep(_exportable(able, self.engine, q), f"cannot be exported to {title}")
+        return able, unable
 
     @property
     def takes_missing(self) -> bool:
@@ -516,6 +538,13 @@ def _trainable_on_shards(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [c for c, is_few in zip(able, few, strict=True) if is_few]
 
 
+def _without_results(tried: Sequence[Candidate], kept: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Remove rankers and scores of the candidates that were not chosen, which only the choice needs."""
+    return tuple(
+        c if any(c is one for one in kept) else replace(c, rankers=(), scores=np.zeros(0)) for c in tried
+    )
+
+
 def _absent(candidates: Sequence[Candidate], kept: Sequence[Candidate]) -> list[str]:
     """Names of the methods that are no longer among the candidates."""
     names = {c.name for c in kept}
@@ -538,7 +567,7 @@ def _record(ranker: Any, values: Float64Array, selection: str, n_candidates: int
             "on": selection,
             "queries": defined,
             "value": value if defined else None,
-            "error": error if defined > 1 else None,
+            "error": None if math.isnan(error) else error or None,
             "candidates": n_candidates,
         },
     }

@@ -97,7 +97,7 @@ def baseline_of(folds: Sequence[Fold], measure: RankingMeasure, seed: int) -> Ba
     return Baseline(
         f"{label} (in {n} of {len(folds)} folds)" if others else label,
         mean_over_queries(values),
-        mean_and_error(values)[1],
+        mean_and_error(values)[1] or math.nan,
         float(np.mean([single.train for single in chosen])),
         values,
     )

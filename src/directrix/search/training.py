@@ -23,7 +23,7 @@ from directrix.rankers.means import (
     values_of,
 )
 from directrix.rankers.named_trainers import planned_steps
-from directrix.search.candidates import CUT_SHORT, DROPPED, UNTRAINED, Candidate
+from directrix.search.candidates import CUT_SHORT, DROPPED, INCOMPLETE, UNTRAINED, Candidate
 from directrix.search.clock import (
     HIGHEST_RATE,
     HIGHEST_RATE_OF_MANY,
@@ -33,6 +33,7 @@ from directrix.search.clock import (
     mean_curve,
 )
 from directrix.search.folds import MANY_DOCS, Fold, few
+from directrix.threads import ignore_interrupts
 from directrix.types import Float64Array, Step
 
 Fit = Callable[[Candidate, int], Candidate]
@@ -51,7 +52,8 @@ def train_candidate(
 
     A run that used up its share of the time budget is evaluated as it is. Trees may get a learning rate that
     suits the time (see `Pace`), which is added to the settings. After each fold except the last,
-    ``is_hopeless(values)``, with the values so far, decides whether to drop the candidate.
+    ``is_hopeless(values)``, with the values so far, decides whether to drop the candidate. If the search is
+    stopped, the result has the folds before, or the first one as it is.
     """
     fit = fit or (lambda candidate, number: train_fold(candidate, folds[number], measure, clock))
     values: list[Float64Array] = []
@@ -59,11 +61,17 @@ def train_candidate(
     seconds, outcome, progress = 0.0, "", ""
     for number, fold in enumerate(folds):
         may_drop = None if clock.cut_at is not None else is_hopeless
+        if number and clock.is_stopped:
+            outcome = INCOMPLETE
+            break
         if number and may_drop is not None and may_drop(np.concatenate(values)):
             outcome = DROPPED
             break
         clock.start_fold(len(folds) - number)
         fitted = fit(candidate, number)
+        if number and clock.is_stopped:
+            outcome, clock.cut_at = INCOMPLETE, None
+            break
         begun = working_time()
         candidate = replace(candidate, settings=fitted.settings)
         (ranker,) = fitted.rankers
@@ -81,7 +89,7 @@ def train_candidate(
     if done is not None and done != planned:  # otherwise the time ended with the training
         of = "" if planned is None else f" of {planned}"
         progress = f"{done}{of} {'trees' if candidate.method.model == 'trees' else 'steps'}"
-        outcome = CUT_SHORT if done else UNTRAINED
+        outcome = (outcome or CUT_SHORT) if done else UNTRAINED
     judged = np.concatenate(values)
     return replace(
         candidate,
@@ -105,7 +113,7 @@ def train_fold(candidate: Candidate, fold: Fold, measure: RankingMeasure, clock:
     ranker = candidate.ranker()
     valid = fold.valid if candidate.method.keeps_best and _is_defined(measure, fold.judged) else None
     if fold.train.held == "shards":
-        ranker.fit_shards(fold.train, valid, measure=measure)
+        ranker.fit_shards(fold.train, valid, measure=measure, callback=clock.watch)
         return replace(
             candidate,
             rankers=(ranker,),
@@ -227,6 +235,7 @@ def training_ahead(
 def _attempt(
     place: tuple[int, int], candidate: Candidate, fold: Fold, measure: RankingMeasure
 ) -> tuple[tuple[int, int], Candidate | InputError]:
+    ignore_interrupts()
     try:
         return place, train_fold(candidate, fold, measure, Clock())
     except InputError as error:  # it concerns this candidate alone

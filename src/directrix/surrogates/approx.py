@@ -8,8 +8,8 @@ becomes smooth (Eq. 20),
 and so does every measure that is written as a function of positions. Truncations
 :math:`[\pi_i < \pi_j]` and :math:`[\pi_i \le k]` become
 :math:`\sigma(\beta(\hat\pi_j - \hat\pi_i))` and :math:`\sigma(\beta(k + 1/2 - \hat\pi_i))`. The latter is
-flat far below k, where equal scores put all documents of a long query, so a ``share`` of the discount ignores
-it.
+flat far below k, where equal scores put all documents of a long query. So training begins with a copy in
+which a ``share`` of the discount ignores it, see `CutOff`.
 
 All of them cost O(R n) pairs for R documents that matter out of n, and only pairs inside the sigmoid's band
 for large alpha. They need O(n) memory per query.
@@ -35,21 +35,16 @@ from directrix.surrogates.base import (
     PULLS,
     SMOOTH,
     Chunk,
+    CutOff,
     MeasureSurrogate,
     Out,
-    Smoothed,
     SumSurrogate,
-    cut_traits,
     in_chunks,
-    share_below,
     writable,
 )
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 Sigmoid = Literal["logistic", "tanh", "arctan", "erf"]
-ALPHA = 10.0
-"""The steepness at which the share of a discount that ignores a cut-off is ``below``."""
-_FIRST_CUT = 2  # functions of soft ranks with a cut-off have this number in the kernels, or a higher one
 _SIGMOIDS: dict[str, tuple[int, float]] = {
     "logistic": (0, 1.0),
     "tanh": (0, 2.0),  # (1 + tanh z)/2 = logistic(2 z)
@@ -118,23 +113,13 @@ def soft_ranks(
     return ranks
 
 
-class SoftRanks(Smoothed):
+class SoftRanks(CutOff):
     """Base of the surrogates in `approx`: soft ranks of steepness ``alpha`` in place of ranks."""
 
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"sigmoid": tuple(_SIGMOIDS)}
+    usual_steepness: ClassVar[float] = 10.0
     alpha: float
     sigmoid: Sigmoid
-    below: float = 0.0
-
-    @property
-    def properties(self) -> frozenset[str]:
-        """smooth, shift_invariant, tends_to_measure; pulls_at_ties, unless a cut-off leaves too little."""
-        return cut_traits(self.share)
-
-    @property
-    def share(self) -> float:
-        """Share of the discount that ignores the cut-off."""
-        return share_below(self.below, self.alpha / ALPHA)
 
     @property
     def steepness(self) -> float:
@@ -159,8 +144,8 @@ class ApproxRank(SoftRanks, MeasureSurrogate):
 
     @property
     def properties(self) -> frozenset[str]:
-        """See `SoftRanks.properties`."""
-        return SMOOTH | PULLS if self._shape()[0] < _FIRST_CUT else super().properties
+        """See `CutOff.properties`; pulls_at_ties without a cut-off."""
+        return super().properties if self.has_cut else SMOOTH | PULLS
 
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
@@ -193,13 +178,14 @@ class ApproxNDCG(ApproxRank):
     sigmoid : {"logistic", "tanh", "arctan", "erf"}
         "erf" with alpha = 1/(2 sigma) gives SoftRank's expected ranks.
     below : float, 0 <= below < 1
-        Sets the share of the discount that ignores the cut-off, below^((alpha/10)^2), so that a document is
-        pulled up from any rank; 0 = the paper's rule. Not used if ``k`` is None.
+        Sets the share of the discount that ignores the cut-off, below^((alpha/10)^2); 0 = the paper's rule,
+        which rankers train in stages (`directrix.trainers.Continuation`). With a share the value is not that
+        of the paper, and rankers train it as it is. Not used if ``k`` is None.
 
     Notes
     -----
     Without a cut-off the value lies in [0, 1]: soft ranks are mixtures of permutations and the
-    discount is convex. With a cut-off it can exceed 1: relevant documents below k count too.
+    discount is convex. With a cut-off it can exceed 1: more than k documents can share a rank below k + 1/2.
 
     Examples
     --------
@@ -217,7 +203,7 @@ class ApproxNDCG(ApproxRank):
     beta: float = 10.0
     sigmoid: Sigmoid = "logistic"
 
-    below: float = 0.9
+    below: float = 0.0
 
     @property
     def properties(self) -> frozenset[str]:
@@ -263,7 +249,7 @@ class ApproxPrecision(ApproxRank):
     beta: float = 10.0
     rel: float = 1
     sigmoid: Sigmoid = "logistic"
-    below: float = 0.9
+    below: float = 0.0
 
     def _shape(self) -> tuple[int, float]:
         return 3, float(self.k)
@@ -450,12 +436,7 @@ class ApproxMeasure(SoftRanks, SumSurrogate):
     measure: Any = "nDCG"
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"
-    below: float = 0.9
-
-    @property
-    def share(self) -> float:
-        """Share of the discount that is DCG's; 0 for a measure without a cut-off."""
-        return 0.0 if self.measure.k is None else share_below(self.below, self.alpha / ALPHA)
+    below: float = 0.0
 
     def discount(self, n: int) -> Between:
         """Return the smooth discount of the ranks of queries of up to n documents, and its slope."""

@@ -22,6 +22,8 @@ from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 PULLS = frozenset({"pulls_at_ties"})
+FIRST_SHARE = 0.9
+"""Share of the discount that ignores a cut-off when training begins, and for all trees of boosting."""
 _LEAST_SHARE = 0.01
 """A smaller share of the ranks below a cut-off is too little to begin training with."""
 _KERNELS = "directrix.surrogates._kernels"
@@ -58,6 +60,9 @@ class KernelSurrogate(ABC):
 
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
     """Allowed values of fields that hold one of several words."""
+
+    stationary_at_ties: ClassVar[bool] = False
+    """Whether the gradient is 0 at equal scores, but not close to them; see `SmoothRank`."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -115,7 +120,7 @@ class KernelSurrogate(ABC):
         return ()
 
     def kernel(self) -> Any:
-        """The compiled chunk: a function of the prepared arrays, scores, qptr, the chunk and the output."""
+        """The compiled chunk with its `settings`; prepared arrays, scores, qptr, chunk and output follow."""
         module, _, name = self.compiled.partition(".")
         if not name:
             raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")
@@ -157,6 +162,14 @@ class KernelSurrogate(ABC):
             >= 0, in 1 / units of score squared.
         """
         return spread_curvature(grad, qptr, self.steepness)
+
+    def with_share(self, share: float) -> KernelSurrogate:
+        """Return a copy that ignores its cut-off in a share of its discount, see `CutOff`; by default itself.
+
+        Training begins with such a copy, which has a slope where all scores are equal
+        (docs/decisions/cut-offs.md).
+        """
+        return self
 
     def redraw(self, *numbers: int) -> Self:
         """Return a copy with other noise, determined by its field ``draw`` and these numbers.
@@ -245,6 +258,43 @@ class Smoothed(KernelSurrogate):
         return 1.0 / float(getattr(self, self.smoothed_by))
 
 
+class CutOff(Smoothed):
+    """Base of smooth surrogates that may have a cut-off, ``measure.k``; a share of the discount ignores it.
+
+    The share is ``below`` to the power of the squared steepness, in units of ``usual_steepness``. So it
+    vanishes as the surrogate tends to its measure, and is 0 in the papers' form.
+    """
+
+    usual_steepness: ClassVar[float] = 1.0
+    measure: Any
+    below: float = 0.0
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """smooth, shift_invariant, tends_to_measure; pulls_at_ties, if enough ignores the cut-off."""
+        return SMOOTH | PULLS if self.share >= _LEAST_SHARE else SMOOTH
+
+    @property
+    def has_cut(self) -> bool:
+        """Whether the measure has a cut-off."""
+        return getattr(self.measure, "k", None) is not None
+
+    @property
+    def share(self) -> float:
+        """Share of the discount that ignores the cut-off."""
+        return self.below**self._power if self.below and self.has_cut else 0.0
+
+    @property
+    def _power(self) -> float:
+        return max(1e-3, min(self.steepness / self.usual_steepness, 1e3)) ** 2
+
+    def with_share(self, share: float) -> Self:
+        """Return a copy with this ``share``; itself without a cut-off, or if ``below`` is set already."""
+        if self.below or not self.has_cut:
+            return self
+        return replace(self, below=max(share ** (1.0 / self._power), 1e-300))  # type: ignore[type-var]
+
+
 class MeasureSurrogate(KernelSurrogate):
     """A surrogate of one measure, with which it shares the fields k, rel and l_max; they are checked."""
 
@@ -278,19 +328,6 @@ class MeasureSurrogate(KernelSurrogate):
         """The exact measure that the surrogate tends to, or bounds."""
         common = {field.name for field in fields(self.measured)} & {"k", "rel", "l_max"}
         return self.measured(**{name: getattr(self, name) for name in common if hasattr(self, name)})
-
-
-def share_below(below: float, steepness: float) -> float:
-    """Return ``below`` to the power of steepness squared: the share of a discount that ignores the cut-off.
-
-    It vanishes as the surrogate tends to its measure, and is 0 in the papers' form.
-    """
-    return below ** min(steepness, 1e3) ** 2 if below else 0.0
-
-
-def cut_traits(share: float) -> frozenset[str]:
-    """Return the properties of a smooth surrogate, given the share that ignores the cut-off."""
-    return SMOOTH | PULLS if share >= _LEAST_SHARE else SMOOTH
 
 
 def in_chunks(work: Callable[[int, int], None], qptr: Int64Array) -> None:

@@ -45,8 +45,9 @@ class Dorm(MeasureSurrogate):
 
         - ``"score"``: by score. The hinge ignores the order of equal labels; it is a difference of
           convex functions, and convex once the ranking is fixed (see `convexify`);
-        - ``"mean"``: the mean of c over all orders. The hinge is convex; equal labels add to it unless their
-    scores are equal. bounds : measure or str, optional
+        - ``"mean"``: the mean of c over all orders. The hinge is convex; equal labels add to it unless
+          their scores are equal.
+    bounds : measure or str, optional
         Another measure to bound in place of nDCG@k: a sum over documents of a gain times a discount D that
         does not increase with the rank. Then c = D at all ranks, but 0 past the cut-off if D does not
         decrease there, as for P@k. The perfect ranking is by gain. Le & Smola's winner takes all is "P@1";

@@ -177,9 +177,9 @@ class Lambda(SwapSurrogate):
         - ``"local-cost"``: only neighbors have lambdas, by the first formula: RankNet's cost against the
           neighbors, weighted.
         - ``"discrete-bounded"``: each document and the one at its ideal rank have the lambda
-    :math:`\min(|\Delta M|, 1/Z)`, whatever the scores. Ideal ranks are by l, then by score. "Moved to its
-    ideal position" is read as swapping ranks, so the lambdas of a query add up to 0. margin : float, 1e-30 to
-    1e30
+          :math:`\min(|\Delta M|, 1/Z)`, whatever the scores. Ideal ranks are by l, then by score. "Moved to
+          its ideal position" is read as swapping ranks, so the lambdas of a query add up to 0.
+    margin : float, 1e-30 to 1e30
         Margin of "local-gradient", in units of score. 1 is the unit of the logistic in the other
         constructions.
     pairs : {"all", "misranked", "missed", "missed-level"}

@@ -39,7 +39,7 @@ def surrogate(text: str | Surrogate) -> Any:
     Examples
     --------
     >>> surrogate("ApproxNDCG(alpha=50.0)")
-    ApproxNDCG(alpha=50.0, k=None, beta=10.0, sigmoid='logistic', below=0.9)
+    ApproxNDCG(alpha=50.0, k=None, beta=10.0, sigmoid='logistic', below=0.0)
     """
     if not isinstance(text, str):
         return text

@@ -269,6 +269,11 @@ class Gumbel(KernelSurrogate):
     def _inner(self) -> KernelSurrogate:
         return kernel_surrogate(self.surrogate)
 
+    def with_share(self, share: float) -> Self:
+        """Return a copy whose surrogate has this share; see `KernelSurrogate.with_share`."""
+        inner = self._inner.with_share(share)
+        return self if inner is self._inner else replace(self, surrogate=inner)
+
     def redraw(self, *numbers: int) -> Self:
         """Return a copy with other noise, also of the surrogate's own; see `KernelSurrogate.redraw`."""
         inner = self.surrogate

@@ -9,7 +9,9 @@ sigma -> infinity, to the mean gain of the query, whatever the scores.
 
 The value is continuous, with kinks where scores tie. The gradient takes d(j) as constant, which is exact
 where no scores tie; where some do, it is the mean over the orders of the tied documents. If all scores tie,
-it is 0: start from parameters that rank, such as `directrix.trainers.regression_start`.
+it is 0: start from parameters that rank, such as `directrix.trainers.regression_start`. From parameters of 0,
+rankers first train the ApproxRank form of the measure (`directrix.trainers.Continuation`), and trees begin
+with a regression.
 
 The cost is k n exponentials for the ranks 1..k, but only those inside the band
 :math:`(s_i - s_{d(j)})^2 < (37 + \log n)\,\sigma` (17 + log n for float32 scores). It needs O(n) memory per
@@ -19,6 +21,7 @@ query.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -27,6 +30,7 @@ import numpy as np
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.precision import AP
+from directrix.surrogates.approx import ApproxAP, ApproxMeasure, ApproxNDCG, SoftRanks
 from directrix.surrogates.base import (
     SMOOTH,
     MeasureSurrogate,
@@ -50,7 +54,6 @@ class SmoothRank(Smoothed):
     compiled: ClassVar[str] = "smooth.smooth_chunk"
     entries: ClassVar[tuple[str, ...] | None] = ("document", "data")
     stationary_at_ties: ClassVar[bool] = True
-    """Zero gradient at equal scores, but not close to them: boosting begins with one tree on the gains."""
     sigma: float
 
     @property
@@ -62,6 +65,14 @@ class SmoothRank(Smoothed):
     def steepness(self) -> float:
         """1/sqrt(sigma): scores closer than sqrt(sigma) share their ranks."""
         return 1.0 / math.sqrt(self.sigma)
+
+    @abstractmethod
+    def soft_ranks(self) -> SoftRanks:
+        """Return the ApproxRank form of the measure at the same steepness, which pulls at equal scores."""
+
+    def with_share(self, share: float) -> SoftRanks:
+        """Return `soft_ranks` with this share; see `KernelSurrogate.with_share`."""
+        return self.soft_ranks().with_share(share)
 
     def settings(self) -> tuple[Any, ...]:
         """Kind of the measure, and sigma."""
@@ -102,6 +113,10 @@ class SmoothNDCG(SmoothRank, MeasureSurrogate):
     def properties(self) -> frozenset[str]:
         """shift_invariant, tends_to_measure; unit_interval for k = 1."""
         return super().properties | {"unit_interval"} if self.k == 1 else super().properties
+
+    def soft_ranks(self) -> ApproxNDCG:
+        """Return ApproxNDCG; see `SmoothRank.soft_ranks`."""
+        return ApproxNDCG(alpha=self.steepness, k=self.k)
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
@@ -149,6 +164,10 @@ class SmoothAP(SmoothRank, MeasureSurrogate):
     variant: Variant = "product"
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"variant": get_args(Variant)}
 
+    def soft_ranks(self) -> ApproxAP:
+        """Return ApproxAP; see `SmoothRank.soft_ranks`."""
+        return ApproxAP(alpha=self.steepness, rel=self.rel)
+
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
         """Relevance, and 1/rank."""
         longest = int(np.diff(qptr).max(initial=0))
@@ -190,6 +209,10 @@ class SmoothMeasure(SmoothRank, SumSurrogate):
     for_ap: ClassVar[str] = "SmoothAP"
     measure: Any = "nDCG"
     sigma: float = 1.0
+
+    def soft_ranks(self) -> ApproxMeasure:
+        """Return ApproxMeasure; see `SmoothRank.soft_ranks`."""
+        return ApproxMeasure(self.measure, alpha=self.steepness)
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
         """Return the gain of every document divided by the normalizer of its query, and the discounts."""

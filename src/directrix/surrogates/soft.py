@@ -11,15 +11,13 @@ from directrix.surrogates.base import (
     PULLS,
     SMOOTH,
     WHOLE_LIST,
+    CutOff,
     MeasureSurrogate,
-    Smoothed,
-    cut_traits,
-    share_below,
 )
 
 
 @dataclass(frozen=True)
-class SoftNDCG(Smoothed, MeasureSurrogate):
+class SoftNDCG(CutOff, MeasureSurrogate):
     r"""Expected nDCG@k if scores are Gaussian and the pairs of a document independent.
 
     .. math:: \frac{1}{Z_k} \sum_j (2^{l_j} - 1) \sum_{r \ge 0} \frac{p_j(r)}{\log_2(2 + r)}
@@ -36,8 +34,8 @@ class SoftNDCG(Smoothed, MeasureSurrogate):
     k : int >= 1, or None
         Cut-off; None = the whole list.
     below : float, 0 <= below < 1
-        Sets the share of the discount that ignores the cut-off, below^(1/sigma^2), so that a document is
-        pulled up from any rank; 0 = none. Not used if ``k`` is None.
+        Sets the share of the discount that ignores the cut-off, below^(1/sigma^2); 0 = none, as in the paper,
+        which rankers train in stages (`directrix.trainers.Continuation`). Not used if ``k`` is None.
 
     Notes
     -----
@@ -47,8 +45,8 @@ class SoftNDCG(Smoothed, MeasureSurrogate):
     recursion to 1e-14 (1e-9 for float32 scores).
 
     Without a cut-off the value lies in [0, 1]: the expected ranks are exact, independence makes ranks
-    vary less than they do, and the discount is convex. With a cut-off it can exceed 1: relevant
-    documents below k count too.
+    vary less than they do, and the discount is convex. With a cut-off it can exceed 1,
+    because the cut discount is not convex.
 
     References
     ----------
@@ -68,17 +66,12 @@ class SoftNDCG(Smoothed, MeasureSurrogate):
     measured: ClassVar[type[RankingMeasure]] = NDCG
     sigma: float = 1.0
     k: int | None = None
-    below: float = 0.9
+    below: float = 0.0
 
     @property
     def properties(self) -> frozenset[str]:
         """smooth, shift_invariant, tends_to_measure, pulls_at_ties; unit_interval without a cut-off."""
-        return SMOOTH | PULLS | {"unit_interval"} if self.k is None else cut_traits(self.share)
-
-    @property
-    def share(self) -> float:
-        """Share of the discount that ignores the cut-off."""
-        return share_below(self.below, self.steepness)
+        return SMOOTH | PULLS | {"unit_interval"} if self.k is None else super().properties
 
     def settings(self) -> tuple[Any, ...]:
         """Sigma, the cut-off as a number, and the share that ignores it."""

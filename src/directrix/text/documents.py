@@ -15,8 +15,9 @@ from directrix.data.columns import DOC, QUERY, ColumnNames, column_list
 from directrix.data.files import open_data, path_of, readable, without_compression
 from directrix.data.formats import ARROW, COLUMNS, content_of, text_table
 from directrix.data.frames import cells_of, columns_of
-from directrix.data.grouping import check_identifiers
+from directrix.data.grouping import check_identifiers, identifier_text
 from directrix.data.tables.files import column_names, table_of
+from directrix.data.tables.text import TO_UTF8, row_places
 from directrix.errors import InputError, short_text, warn
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^<>]*>")
@@ -145,7 +146,8 @@ def iter_documents(given: Any, id_column: str | None = None) -> Iterator[Documen
         folder is one document. A table without a known name in its first line has the columns identifier
         and text.
     id_column : str, optional
-        Default: the first one present of docno, doc_id, docid, document, doc, _id, id.
+        Default: the first one present of docno, doc_id, docid, corpus-id, document, doc, _id,
+        id.
 
     Raises
     ------
@@ -164,7 +166,8 @@ def query_texts(given: Any, field: str | None = None, id_column: str | None = No
     field : str, optional
         Field of a query to search for. Default: the first one present of query, text, title, question.
     id_column : str, optional
-        Default: the first one present of qid, query_id, q_id, topic, query, _id, id.
+        Default: the first one present of qid, query_id, q_id, query-id, topic,
+        query, _id, id.
 
     Raises
     ------
@@ -235,7 +238,7 @@ class _Reader(NamedTuple):
             named = given.items()
             return (Document(f"{self.key} {name}", str(name), {"text": text}) for name, text in named)
         if isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "schema"):
-            return self._of_frame(given, "the frame")
+            return self._of_frame(given, "the frame", "the frame, row {}".format)
         if isinstance(given, Iterable):
             return self._of_objects(given)
         raise InputError(f"{short_text(given)} holds no documents or queries; {_NEEDED}.")
@@ -304,12 +307,10 @@ class _Reader(NamedTuple):
         # a column of CSV that is not UTF-8 is read as bytes, which would count as no text
         wrong = [field.name for field in table.schema if str(field.type) in ("binary", "large_binary")]
         if form and wrong:
-            raise InputError(
-                f"{path}: the column {wrong[0]} is not UTF-8 text, which is needed. Convert the file, e.g. "
-                "`iconv -f latin1 -t utf-8 OLD > NEW`."
-            )
+            raise InputError(f"{path}: the column {wrong[0]} is not UTF-8 text, which is needed. {TO_UTF8}")
+        place = row_places(path)
         for first in range(0, table.num_rows, _ROWS):
-            yield from self._of_frame(table.slice(first, _ROWS), str(path), first)
+            yield from self._of_frame(table.slice(first, _ROWS), str(path), place, first)
 
     def _of_json_lines(self, path: Path) -> Iterator[Document]:
         """Yield objects, one after another; their texts are fields.
@@ -334,13 +335,15 @@ class _Reader(NamedTuple):
                     document, action = {**action, "_source": entry} if action else entry, {}
                     yield from self._of_objects([document], f"{path}:{number}")
 
-    def _of_frame(self, frame: Any, what: str, first: int = 0) -> Iterator[Document]:
+    def _of_frame(
+        self, frame: Any, what: str, place: Callable[[int], str], first: int = 0
+    ) -> Iterator[Document]:
         """Yield rows of a table; columns of text, or lists of it, are fields; others only identifiers."""
         cells = {name: cells_of(column) for name, column in columns_of(frame, what, _NEEDED).items()}
         names = cells.pop(self._id_name([*cells], what))
         for row, name in enumerate(names):
             texts = _texts({key: column[row] for key, column in cells.items()})
-            yield Document(f"{what}, row {first + row}", _identifier(name), texts)
+            yield Document(place(first + row), _identifier(name), texts)
 
     def _id_name(self, known: Sequence[Any], what: str) -> Any:
         """Return the name of the column of identifiers."""
@@ -372,4 +375,4 @@ def _texts(fields: Mapping[Any, Any], id_name: Any = None) -> dict[str, str]:
 
 def _identifier(value: Any) -> str:
     """Return an identifier as text, "" for one that is missing."""
-    return "" if is_missing(value) else str(value)
+    return "" if is_missing(value) else identifier_text(value)

@@ -89,14 +89,16 @@ class TextFeatures:
             labels += [max(known.get(doc, 0.0), 0.0) for doc in of_query]
             docs.append(of_query)
             names.append(name)
+        features = np.concatenate(blocks)
         return Queries(
-            np.concatenate(blocks),
+            features,
             np.array(labels),
             np.append(0, np.cumsum([len(block) for block in blocks])).astype(np.int64),
             tuple(names),
             np.concatenate(docs),
             tuple(self.sources),
             np.arange(len(labels)),
+            missing="nan" if np.isnan(features).any() else "error",
         )
 
     def _of_query(self, name: str, docs: Array) -> Array:
@@ -142,11 +144,14 @@ def _matched(index: Corpus, text: str, field: str, analyzer: str, rows: Int64Arr
 
 
 def _scores(run: Run, query: str, docs: Array) -> Float64Array:
-    """Return the scores of documents in a run; those that it lacks get the lowest of the query."""
+    """Return the scores of documents in a run, NaN where they are missing.
+
+    Documents that the run lacks were not retrieved: they get the lowest of the query, or 0 without any.
+    """
     if query not in run.query_ids:
         return np.zeros(len(docs))
     q = run.query_ids.index(query)
     part = slice(run.qptr[q], run.qptr[q + 1])
     of = dict(zip(run.doc_ids[part], run.scores[part], strict=True))
-    lowest = float(run.scores[part].min())
+    lowest = min((score for score in of.values() if score == score), default=0.0)
     return np.array([of.get(doc, lowest) for doc in docs])

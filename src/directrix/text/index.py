@@ -12,21 +12,24 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.columns import check_names
 from directrix.data.files import path_of, readable, replacing
-from directrix.data.grouping import object_array
+from directrix.data.grouping import check_identifiers, object_array
 from directrix.data.queries import Queries
 from directrix.data.trec.runs import Run
 from directrix.errors import InputError, MissingExtra
 from directrix.parameters import whole
+from directrix.parsing import json_of
 from directrix.schema import check
-from directrix.text.analysis import STOP_WORDS, check_analyzer
+from directrix.text.analysis import STOP_WORDS, check_analyzer, words_of
 from directrix.text.corpus import Corpus, numbered
 from directrix.text.documents import iter_documents, query_texts
 from directrix.text.features import TextFeatures
 from directrix.text.fields import FieldTerms, Tokens
 from directrix.types import Array, Progress
 
-_FORMAT = "directrix-index/1"
+_FORMAT, _EARLIER = "directrix-index/2", ("directrix-index/1",)
+"""The form of the file and the rules of its words; an index of earlier rules lacks words of new queries."""
 _TEXTS = {
     "header": {"format": frozenset({_FORMAT}), "fields": [str], "analyzers": [str], "stop_words": [str]},
     "doc_ids": [str],
@@ -34,7 +37,7 @@ _TEXTS = {
 }
 _IDS, _OFFSETS = "<i4", "<i8"
 _DAMAGE = (
-    *(zipfile.BadZipFile, KeyError, TypeError, ValueError, OverflowError, EOFError, RecursionError),
+    *(zipfile.BadZipFile, KeyError, TypeError, ValueError, OverflowError, EOFError),
     RuntimeError,  # of zipfile, for entries that are encrypted or of unknown kinds
 )
 
@@ -51,9 +54,12 @@ def _parts(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
     if sum(entry.file_size for entry in archive.infolist()) > size:
         # they overlap, and would take more memory than the file has bytes
         raise ValueError("its parts are larger than the file")
-    texts = {name: json.loads(archive.read(f"{name}.json")) for name in _TEXTS}
+    texts = {name: json_of(archive.read(f"{name}.json")) for name in _TEXTS}
+    if isinstance(texts["header"], dict) and texts["header"].get("format") in _EARLIER:
+        raise ValueError("its words were found by the rules of an earlier version")
     check(texts, _TEXTS)
     header, doc_ids, words = texts.values()
+    check_identifiers(doc_ids, "document", "number {}".format)
     fields = {}
     for number, name in enumerate(header["fields"]):
         ids = _array(archive, f"ids_{number}", _IDS)
@@ -118,7 +124,7 @@ class Index(Corpus):
         Analyzers of the features: "none", or a stemmer of Snowball such as "english" or "porter";
         ``+stop`` leaves out stop words.
     stop_words : tuple of str
-        Stop words in lower case.
+        Stop words, as `build` folds them.
 
     Examples
     --------
@@ -150,7 +156,7 @@ class Index(Corpus):
         id_column: str | None = None,
         progress: Progress | None = None,
     ) -> Index:
-        """Read documents and number their words: runs of letters, digits and underscores, in lower case.
+        """Read documents and number their words; `directrix.text.analysis.words_of` has the rules.
 
         Parameters
         ----------
@@ -189,7 +195,9 @@ class Index(Corpus):
             raise InputError(f"analyzers={names!r}; one or more different ones are needed, e.g. ['none'].")
         chosen = None if fields is None else tuple(fields)
         parts = numbered(iter_documents(documents, id_column), chosen, progress)
-        return cls(**parts, analyzers=names, stop_words=tuple(str(word).lower() for word in stop_words))
+        check_names(parts["fields"], "fields")
+        stops = tuple(dict.fromkeys(words_of(" ".join(map(str, stop_words)))))
+        return cls(**parts, analyzers=names, stop_words=stops)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index as one file, which `load` reads.
@@ -322,8 +330,9 @@ class Index(Corpus):
             left out, as are relevant documents that are not candidates, which measures of the result do not
             count. Default: all labels are 0.
         runs : Runs, optional
-            Scores of other systems, as features ``run.TAG``. A document that a run lacks gets the lowest
-            score of the run for the query, or 0 if there is none.
+            Scores of other systems, as features ``run.TAG``. A document that a run lacks was not retrieved,
+            and gets the lowest score of the run for the query, or 0 if there is none. A score that is NaN
+            stays missing.
         names : sequence of str, optional
             Names of the features to compute, in this order. Default: all.
         progress : function, optional

@@ -84,7 +84,11 @@ class CrossEncoderLoss(torch.nn.Module):
             )
         rows = zip(queries, lists, strict=True)
         pairs = [(query, document) for query, documents in rows for document in documents]
-        size = self.mini_batch_size or max(len(pairs), 1)
+        if not pairs:
+            raise InputError(
+                "CrossEncoderLoss: no query of the batch has a document; leave such queries out."
+            )
+        size = self.mini_batch_size or len(pairs)
         parts = [self._scores(pairs[i : i + size], prompt, task) for i in range(0, len(pairs), size)]
         grades = torch.cat([torch.as_tensor(grades) for grades in labels])
         return self.loss(torch.cat(parts), grades, qptr=torch.tensor([0, *sizes]).cumsum(0))

@@ -46,6 +46,11 @@ def in_one_form(scores: Any, labels: Any, lengths: Any, mask: Any, qptr: Any) ->
     return _single_or_double(scores).contiguous(), _single_or_double(grades.detach()), layout
 
 
+def has_documents(layout: Any) -> Any:
+    """Return for each query of a layout, a mask or query boundaries, whether it has documents."""
+    return layout.any(dim=1) if layout.dim() == 2 else layout.diff() > 0
+
+
 def _single_or_double(values: Any) -> Any:
     """Half precision as float32; NumPy has no bfloat16."""
     is_half = values.is_floating_point() and values.dtype not in (torch.float32, torch.float64)

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from directrix.errors import InputError, MissingExtra
 from directrix.measures.names import measure as parse_measure
 from directrix.surrogates.names import surrogate as as_surrogate
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Backend = Literal["auto", "kernels", "torch"]
 
@@ -45,8 +48,8 @@ class Loss:
 
     def __call__(
         self, scores: Any, labels: Any, *, lengths: Any = None, mask: Any = None, qptr: Any = None
-    ) -> Any:
-        r"""Minus the mean over queries of the surrogate, :math:`-\frac{1}{n}\sum_q S_q`.
+    ) -> Tensor:
+        r"""Minus the mean over queries with documents of the surrogate, :math:`-\frac{1}{n}\sum_q S_q`.
 
         Parameters
         ----------
@@ -68,24 +71,29 @@ class Loss:
         -------
         tensor ()
             On the device of the scores. Its backward is the analytic gradient, computed in the same call;
-            there is no second derivative. Queries without relevant documents are part of the mean.
+            there is no second derivative. Queries without relevant documents are part of the mean, those
+            without documents are not.
 
         Raises
         ------
         InputError
-            If shapes disagree, scores (n_docs,) have no ``qptr``, a score is NaN or infinite, or a second
-            derivative is requested.
+            If shapes disagree, scores (n_docs,) have no ``qptr``, no query has a document, a score is NaN or
+            infinite, or a second derivative is requested.
 
         Notes
         -----
         O(n_docs) memory. See `loss` for the device of the computation.
         """
-        from directrix.torch.layout import in_one_form
+        from directrix.torch.layout import has_documents, in_one_form
         from directrix.torch.operator import surrogate_values
 
         scores, grades, form = in_one_form(scores, labels, lengths, mask, qptr)
         value = surrogate_values(scores, grades, form, self._number)
-        return -_mean_of_processes(value) if self.distributed else -value.mean()
+        counts = has_documents(form).to(value.device)
+        total, n_queries = value.where(counts, 0.0).sum(), counts.sum()
+        return (
+            -total * _per_query_of_all(n_queries.to(value.dtype)) if self.distributed else -total / n_queries
+        )
 
     def is_native(self, device: Any) -> bool:
         """Whether PyTorch's own operations compute losses of scores on this device."""
@@ -149,8 +157,8 @@ def loss(surrogate: Any, *, backend: Backend = "auto", distributed: bool = False
     return Loss(chosen, backend, distributed=distributed)
 
 
-def _mean_of_processes(value: Any) -> Any:
-    """Mean over the queries of all processes, scaled because slopes are averaged over processes."""
+def _per_query_of_all(n_queries: Any) -> Any:
+    """1 / the queries of all processes, times their number, because slopes are averaged over processes."""
     import torch.distributed as processes
 
     if not (processes.is_available() and processes.is_initialized()):
@@ -158,9 +166,8 @@ def _mean_of_processes(value: Any) -> Any:
             "distributed=True: torch.distributed is not initialized; call init_process_group() before the "
             "loss, or leave out distributed."
         )
-    n_queries = value.new_tensor(float(len(value)))
     processes.all_reduce(n_queries)
-    return value.sum() * (processes.get_world_size() / n_queries)
+    return processes.get_world_size() / n_queries
 
 
 def require_torch(what: str) -> None:
@@ -206,23 +213,24 @@ class TensorMeasure:
 
     def __call__(
         self, scores: Any, labels: Any, *, lengths: Any = None, mask: Any = None, qptr: Any = None
-    ) -> Any:
+    ) -> Tensor:
         """Return values (n_queries,) of the measure, float64 on the CPU; arguments as for `Loss`.
 
-        NaN marks queries that the measure skips.
+        NaN marks queries that the measure skips, and those without documents.
         """
         import torch
 
-        from directrix.torch.layout import in_one_form
+        from directrix.torch.layout import has_documents, in_one_form
 
         with torch.no_grad():
             scores, grades, form = in_one_form(scores, labels, lengths, mask, qptr)
             form = form.cpu()
+            counts = has_documents(form).numpy()
             if scores.dim() == 2:
                 scores, grades = scores[form.to(scores.device)], grades[form.to(grades.device)]
                 form = torch.cat([torch.zeros(1, dtype=torch.int64), form.sum(dim=1).cumsum(0)])
         values = self.measure(scores.cpu().numpy(), grades.cpu().numpy(), form.numpy())
-        return torch.from_numpy(np.asarray(values, dtype=np.float64))
+        return torch.from_numpy(np.where(counts, values, np.nan))
 
 
 measure = TensorMeasure

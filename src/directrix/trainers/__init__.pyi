@@ -6,5 +6,6 @@ from directrix.trainers.stump_boosting import FRank as FRank
 from directrix.trainers.stump_boosting import RankBoost as RankBoost
 from directrix.trainers.svm_acc import SVMAcc as SVMAcc
 from directrix.trainers.wrappers import BestSoFar as BestSoFar
+from directrix.trainers.wrappers import Continuation as Continuation
 
 __all__: list[str]

@@ -22,6 +22,7 @@ from directrix.data.queries import Queries
 from directrix.errors import InputError, amount
 from directrix.models.trees import Trees
 from directrix.objectives.scores import ScoreObjective, newton_step
+from directrix.surrogates.base import FIRST_SHARE
 from directrix.trainers.bins import MAX_BIN
 from directrix.trainers.leafwise import check_lightgbm_params, leafwise_bags, rejecting_values
 from directrix.trainers.oblivious import oblivious_bags
@@ -170,6 +171,8 @@ class _Run(Progress):
                 f"anneal={trainer.anneal:g} lowers the smoothing of a surrogate, and this one has none; "
                 'train a smooth one, e.g. BoostedRanker("SmoothNDCG", anneal=4096.0), or set anneal=1.'
             )
+        surrogate = None if self.objective is None else self.objective.with_share(FIRST_SHARE)
+        self.has_share = surrogate is not self.objective
         judged = valid if self.judge is not None else None
         own = self.objective is None
         l2, max_bin = (0.0, 255) if own else (_L2, MAX_BIN)  # LightGBM's defaults for its own objective
@@ -195,8 +198,9 @@ class _Run(Progress):
                 if not (has_loss and np.isfinite(gradients).all()):
                     later = "the loss or its gradient became NaN or infinite; lower the learning_rate"
                     self.end("not_finite", later if self.trace else NOT_FINITE_AT_START)
-                annealed = {"smoothing": self._smoothing()} if self.trainer.anneal > 1.0 else {}
-                self.step(np.mean(scores, axis=0), float(np.mean(losses)), **annealed, **self._judged())
+                columns = {"smoothing": self._smoothing()} if self.trainer.anneal > 1.0 else {}
+                columns |= {"share": FIRST_SHARE} if self.has_share else {}
+                self.step(np.mean(scores, axis=0), float(np.mean(losses)), **columns, **self._judged())
                 if patience is not None and self.judge and self.iterations - self.best >= patience:
                     self.end("stopped", f"no new best in {amount(patience, 'trees')}")
                 if self.iterations == n_trees:
@@ -211,6 +215,7 @@ class _Run(Progress):
         objective = self.objective
         if self.trainer.anneal > 1.0:
             objective = objective.at(self._smoothing())
+        objective = objective.with_share(FIRST_SHARE)
         # the noise of a tree depends on its position among all, as in one training run
         place = self.first.n_trees + len(self.trace)
         return objective.value_grad_curvature(scores, self.trainer.seed, place, *([bag] if bag else ()))
@@ -252,4 +257,8 @@ class _Run(Progress):
             grown_by_it = bag.trees(self.best)
             trees = trees.followed_by(replace(grown_by_it, leaf=grown_by_it.leaf / len(self.bags)))
         loss = float(self.trace[self.best]["loss"]) if self.trace else np.nan
+        if self.objective is not None and self.has_share:  # losses of steps are those of the share
+            loss, _, _ = self.objective.value_grad_curvature(
+                trees.predict(self.data.features), self.trainer.seed
+            )
         return Result(trees.leaf, loss, self.status, message, counts, self.trace), trees

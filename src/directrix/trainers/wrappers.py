@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -13,10 +14,17 @@ import numpy as np
 
 from directrix.data.checks import generator
 from directrix.errors import InputError, amount
-from directrix.objectives.penalty import nearest_in
+from directrix.objectives.penalty import L2, nearest_in
+from directrix.parameters import SMALLEST, number
+from directrix.surrogates.base import FIRST_SHARE
 from directrix.threads import serially
 from directrix.trainers.progress import Progress, Seed, Settings, added_counts
 from directrix.types import Callback, Float64Array, Objective, Result, Step, Trainer
+
+SHARES = (FIRST_SHARE, 0.3)
+"""Shares of the stages before the last one of `Continuation`."""
+_VANISHING = 1e-6
+"""Smoothing, in units of 1/steepness, at which a surrogate has the values of its exact measure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +226,117 @@ class Anneal(Settings):
         counts = added_counts(rounds) | ({"rounds": len(rounds)} if rounds else {})
         message = f"at smoothing {smoothing:g}: {progress.message}"
         return Result(progress.params, value, progress.status, message, counts, progress.trace)
+
+
+@dataclass(frozen=True)
+class Continuation(Settings):
+    """Wrap a trainer: train a surrogate with a cut-off in stages, each from the end of the last one.
+
+    A cut-off leaves no slope far below rank k, where equal scores put the documents of a long query. So a
+    share of the discount ignores the cut-off, see `CutOff`: ``shares`` in the first stages, none in the last
+    one, which minimizes the objective as it is. Rankers train in this way (docs/decisions/cut-offs.md).
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Trainer of every stage, with its budget for each.
+    shares : tuple of float, > 0 and < 1
+        Shares of the first stages; () trains the objective alone.
+
+    Notes
+    -----
+    Around `BestSoFar`, a stage starts from the best step of the last one, so the validation score chooses
+    among all. Otherwise the result is the end of the stage with the highest mean of the surrogate's exact
+    measure on the training queries, or of the last one if the surrogate has no smoothing.
+
+    An objective whose surrogate has no cut-off, or has ``below`` > 0, is trained in one stage. SmoothRank,
+    which is stationary where all scores are equal, has further stages only from parameters of 0: they
+    maximize the ApproxRank form of its measure.
+
+    Examples
+    --------
+    >>> import directrix as dx, numpy as np
+    >>> from directrix.trainers import Continuation
+    >>> q, _ = dx.data.make_linear(n_queries=10, docs_per_query=100, n_features=4, seed=0)
+    >>> result = Continuation(dx.LBFGS()).minimize(dx.linear_objective(q, "ApproxNDCG(k=5)"), np.zeros(4))
+    >>> sorted({row["share"] for row in result.trace}), result.value < -0.99
+    ([0.0, 0.3, 0.9], True)
+    """
+
+    trainer: Trainer
+    shares: tuple[float, ...] = SHARES
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given: Any = self.shares
+        shares = given if isinstance(given, tuple | list) else (given,)
+        one = partial(number, name="shares", owner="Continuation", above=0.0, below=1.0, example=0.9)
+        object.__setattr__(self, "shares", tuple(map(one, shares)))
+
+    def minimize(
+        self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
+    ) -> Result:
+        """Minimize from ``start``; see `LBFGS.minimize`.
+
+        Steps for the callback are those of all stages, numbered through; each stage begins with its start.
+
+        Returns
+        -------
+        Result
+            ``value`` is the loss of the given ``objective``; ``status`` that of the last stage, which
+            ``message`` numbers. ``counts`` add up over the stages, and the trace has a column ``share``.
+        """
+        stages = stages_of(objective, self.shares, start)
+        if len(stages) == 1:
+            return self.trainer.minimize(objective, start, callback=callback)
+        params, n_steps, halted = start, 0, False
+        trace: list[dict[str, Any]] = []
+        results: list[Result] = []
+
+        def watch(step: Step) -> bool:
+            nonlocal n_steps, halted
+            n_steps += 1
+            halted = callback is not None and bool(callback(step._replace(iteration=n_steps - 1)))
+            return halted
+
+        for share, stage in stages:
+            first = n_steps
+            result = self.trainer.minimize(stage, params, callback=watch)
+            if result.own_loss:  # it does not depend on the surrogate
+                return result
+            column = "restart" if result.trace and "restart" in result.trace[0] else "iteration"
+            trace += [{**row, column: row[column] + first, "share": share} for row in result.trace]
+            best = {"best": first + result.counts["best"]} if "best" in result.counts else {}
+            results.append(result)
+            params = result.params
+            if halted or result.status == "not_finite":
+                break
+        if not best and hasattr(objective.surrogate, "at"):  # type: ignore[attr-defined]
+            params = min(reversed(results), key=_exact_loss(objective)).params
+        return replace(
+            result,
+            params=params,
+            value=objective.value_and_grad(params)[0],
+            message=f"stage {len(results)} of {len(stages)}: {result.message}",
+            counts=added_counts(results) | best,
+            trace=trace,
+        )
+
+
+def stages_of(objective: Any, shares: Iterable[float], start: Float64Array) -> list[tuple[float, Any]]:
+    """Return the share and the objective of every stage of `Continuation`, the given objective last."""
+    is_stationary = getattr(getattr(objective, "surrogate", None), "stationary_at_ties", False)
+    if not hasattr(objective, "with_share") or (is_stationary and np.any(start)):
+        return [(0.0, objective)]
+    others = ((share, objective.with_share(share)) for share in shares)
+    return [*((share, other) for share, other in others if other is not objective), (0.0, objective)]
+
+
+def _exact_loss(objective: Any) -> Callable[[Result], float]:
+    """Return the function of a result that is minus the mean of the surrogate's exact measure."""
+    smoothing = max(_VANISHING / objective.surrogate.steepness, SMALLEST)
+    exact = objective.penalized(L2()).at(smoothing)
+    return lambda result: float(exact.value_and_grad(result.params)[0])
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,19 @@
 """Tables that are joined to the candidates, doors of all kinds, splits, and what is rejected."""
 
+import warnings
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.data.interactions.test_build import DAY, documents, make_events
+from tests.data.interactions.test_build import COUNTED, DAY, documents, make_events
 from tests.messages import rejects
 
 import directrix as dx
+
+pytestmark = [pytest.mark.filterwarnings(f"ignore:.* {text}") for text in COUNTED]
 
 EVENTS = {
     "user": ["ann", "bob", "ann", "bob", "ann"],
@@ -39,24 +44,24 @@ def test_tables_are_joined_by_user_item_and_both():
         missing="nan",
     )
     assert q.feature_names == ("age", "price", "affinity")
-    assert of_list(q, "3") == {"tea": [30, 4.0, 0.5], "jam": [30, 2.5, 0.25]}
-    assert of_list(q, "4")["tea"] == [50, 4.0, 1.0]
-    assert np.isnan(of_list(q, "4")["jam"][2])
+    assert of_list(q, 3) == {"tea": [30, 4.0, 0.5], "jam": [30, 2.5, 0.25]}
+    assert of_list(q, 4)["tea"] == [50, 4.0, 1.0]
+    assert np.isnan(of_list(q, 4)["jam"][2])
     zero = make(pair_features={"user": ["ann"], "item": ["tea"], "affinity": [0.5]}, missing="zero")
-    assert of_list(zero, "4") == {"tea": [0.0], "jam": [0.0]}
+    assert of_list(zero, 4) == {"tea": [0.0], "jam": [0.0]}
 
 
 def test_a_table_with_times_is_joined_as_of_the_decision():
     prices = {"item": ["tea"] * 3 + ["jam"] * 2, "time": [0, 10, 15, 0, 11], "price": [1, 2, 3, 4, 5]}
     shuffled = {key: [column[i] for i in (2, 4, 0, 3, 1)] for key, column in prices.items()}
     q = make(item_features=shuffled)
-    assert of_list(q, "3") == {"tea": [1], "jam": [4]}  # decided at 10, when the row of 10 is not yet known
-    assert of_list(q, "4") == {"tea": [2], "jam": [4]}
-    assert of_list(q, "5") == {"tea": [3], "jam": [5]}
+    assert of_list(q, 3) == {"tea": [1], "jam": [4]}  # decided at 10, when the row of 10 is not yet known
+    assert of_list(q, 4) == {"tea": [2], "jam": [4]}
+    assert of_list(q, 5) == {"tea": [3], "jam": [5]}
     later = {"item": ["tea", "tea", "jam"], "time": [12, 15, 0], "price": [2, 3, 4]}
     q = make(item_features=later, missing="nan")
-    assert np.isnan(of_list(q, "4")["tea"][0])  # no row is known yet
-    assert of_list(q, "5")["tea"] == [3]
+    assert np.isnan(of_list(q, 4)["tea"][0])  # no row is known yet
+    assert of_list(q, 5)["tea"] == [3]
 
 
 def test_a_planted_leak_is_rejected():
@@ -74,7 +79,7 @@ def test_a_planted_leak_is_rejected():
 def test_shown_items_later_than_the_decision_are_rejected():
     shown = {"session": [3, 3, 4], "item": ["tea", "jam", "tea"], "time": [9.0, 9.0, 11.0]}
     q = make(candidates=shown, history=True)
-    assert {query: [*of] for query, of in documents(q).items()} == {"3": ["tea", "jam"], "4": ["tea"]}
+    assert {query: [*of] for query, of in documents(q).items()} == {3: ["tea", "jam"], 4: ["tea"]}
     assert q.times.tolist() == [9.0, 11.0]
     assert q.labels.tolist() == [0.0, 1.0, 3.0]
     with rejects(dx.InputError):
@@ -88,18 +93,18 @@ def test_lists_of_several_decisions_per_user_are_not_mixed():
     with rejects(dx.InputError):
         make(by="user", candidates=shown | {"session": [8] * 4, "time": [9.0] * 4}, decision=10.0)
     q = make(by="session", candidates=shown | {"time": [9.0, 9.0, 11.0, 11.0]}, history=True)
-    assert {query: [*of] for query, of in documents(q).items()} == {"8": ["tea", "jam"], "9": ["tea", "new"]}
+    assert {query: [*of] for query, of in documents(q).items()} == {8: ["tea", "jam"], 9: ["tea", "new"]}
 
 
 def test_an_item_is_no_candidate_before_it_exists():
     catalog = {"item": ["tea", "jam", "new"], "time": [0.0, 1.5, 10.0]}
     q = make(candidates=catalog, history=True)
     assert {query: {*of} for query, of in documents(q).items()} == {
-        "1": {"tea"},
-        "2": {"tea", "jam"},
-        "3": {"tea", "jam"},
-        "4": {"tea", "jam", "new"},
-        "5": {"tea", "jam", "new"},
+        1: {"tea"},
+        2: {"tea", "jam"},
+        3: {"tea", "jam"},
+        4: {"tea", "jam", "new"},
+        5: {"tea", "jam", "new"},
     }
 
 
@@ -157,7 +162,7 @@ def test_categorical_types_are_kept_and_trained_on():
     brand = pd.Categorical(["b", "a"], categories=["b", "a", "c"])
     q = make(item_features=pd.DataFrame({"item": ["tea", "jam"], "brand": brand}))
     assert q.categories == (("a", "b"),)
-    assert of_list(q, "3") == {"tea": [1.0], "jam": [0.0]}
+    assert of_list(q, 3) == {"tea": [1.0], "jam": [0.0]}
 
 
 def test_events_without_kinds_or_users():
@@ -211,7 +216,7 @@ def test_a_date_splits_dates():
     days = np.arange("2026-01-01", "2026-01-06", dtype="datetime64[D]")
     q = dx.data.from_interactions({**EVENTS, "time": days}, by="session")
     _, test = q.split("2026-01-04")
-    assert test.query_ids == ("4", "5")
+    assert test.query_ids == (4, 5)
     assert test.users.tolist() == ["bob", "ann"]
 
 
@@ -261,6 +266,115 @@ def test_splits_that_leave_nothing_are_rejected():
             split()
 
 
+SHOP = {
+    "user": [1, 1, 1, 1, 2, 2, 2, 1, 2],
+    "item": [7, 8, 7, 7, 7, 8, 8, 8, 8],
+    "time": [0.0, 1.0, 2.0, 1.5 * DAY, 1.2 * DAY, 1.3 * DAY, 2.9 * DAY, 3.1 * DAY, 3.2 * DAY],
+    "event": ["view", "view", "click", "purchase", "view", "click", "purchase", "view", "cart"],
+    "session": [1, 1, 1, 2, 3, 3, 4, 5, 6],
+}
+
+
+@pytest.mark.parametrize(
+    ("by", "n", "n_lists", "n_steps", "n_relevant"),
+    [("day", 3, 6, 3, 5), ("session", 3, 6, 3, 5), ("user", 1, 2, 1, 1)],
+)
+def test_lists_of_late_events_are_counted(by, n, n_lists, n_steps, n_relevant):
+    with pytest.warns(
+        UserWarning, match=f"^{n} of {n_lists} lists hold only later steps.* {n_steps} of {n_relevant} items"
+    ):
+        dx.data.from_interactions(SHOP, by=by)
+
+
+@pytest.mark.parametrize("by", ["day", "session"])
+def test_late_events_of_given_lists_are_counted(by):
+    shown = {
+        "user": [1, 1, 2, 2],
+        "session": [1, 1, 3, 3],
+        "item": [7, 8, 7, 8],
+        "time": [0.0, 0.0, 1.2 * DAY, 1.2 * DAY],
+    }
+    with pytest.warns(UserWarning, match="^3 of 5 events with a label above 0 follow a list of their user"):
+        q = dx.data.from_interactions(SHOP, by=by, candidates=shown)
+    assert q.labels.tolist() == [1.0, 0.0, 0.0, 1.0]
+    alone = {key: [column[row] for row in (0, 1, 2, 4, 5)] for key, column in SHOP.items()}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".* follow a list")
+        dx.data.from_interactions(alone, by=by, candidates=shown)
+
+
+def test_events_of_one_grade_are_not_late():
+    stars = {**SHOP, "event": [3, 4, 5, 1, 2, 3, 1, 5, 4]}  # repeated ratings, higher ones first
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".* hold only later steps")
+        dx.data.from_interactions({key: SHOP[key] for key in ("user", "item", "time")})
+        dx.data.from_interactions(
+            {**stars, "event": [5, 4, 3, 1, 5, 3, 1, 3, 1]}, grades={n: n for n in range(1, 6)}
+        )
+        dx.data.from_interactions(
+            SHOP, by="user", decision=1.1 * DAY
+        )  # what users will buy, not what they saw
+
+
+def test_queries_that_a_split_leaves_out_are_counted():
+    sold = {"user": [1, 1, 1, 2, 2, 3, 3], "item": [7, 7, 8, 7, 8, 7, 8], "time": [1, 1, 9, 2, 3, 8, 8]}
+    sold |= {"event": ["view", "click", "purchase", "view", "click", "view", "cart"]}
+    q = dx.data.from_interactions(sold, by="session", session="user", candidates={"item": [7, 8]})
+    with pytest.warns(UserWarning, match=r"^1 of 2 queries before 5 .* with 2 of 3 items with a") as caught:
+        train, test = q.split(5)
+    assert caught[0].filename == __file__
+    assert (train.query_ids, test.query_ids) == ((2,), (3,))
+    q = dx.data.from_interactions(make_events(n=300), by="day", negatives=5)
+    with pytest.warns(UserWarning, match="have a label from after it and are in neither part") as caught:
+        parts = list(q.rolling(3))
+    assert {one.filename for one in caught} == {__file__}
+    for one, (train, test) in zip(caught, parts, strict=True):
+        before = int((q.times < test.times.min()).sum())
+        assert str(one.message).startswith(f"{before - train.n_queries} of {before} queries")
+
+
+def test_first_events_of_new_items_are_counted():
+    events = {"user": [1, 1, 1], "item": ["old", "new", "old"], "time": [1, 2, 2], "session": [1, 2, 2]}
+    events |= {"event": ["view", "click", "click"]}
+    with pytest.warns(UserWarning, match="^1 of 2 items with a label above 0 had no event before the"):
+        q = dx.data.from_interactions(events, by="session")
+    assert q.doc_ids.tolist() == ["old"]
+    catalog = {"item": ["old", "new"], "time": [0.0, 3.0]}
+    with pytest.warns(UserWarning, match="^1 of 2 items with a label above 0 are not in the catalog before"):
+        dx.data.from_interactions(events, by="session", candidates=catalog)
+    catalog["time"] = [0.0, 1.5]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        q = dx.data.from_interactions(events, by="session", candidates=catalog)
+    assert sorted(q.doc_ids[q.labels > 0]) == ["new", "old"]
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series, pa.array])
+def test_integers_stay_integers(kind, tmp_path):
+    events = {key: kind(column) for key, column in SHOP.items()}
+    if kind is not list and kind is not np.array:
+        events = {pd.Series: pd.DataFrame, pl.Series: pl.DataFrame, pa.array: pa.table}[kind](events)
+    q = dx.data.from_interactions(events, by="session", candidates={"item": ["7", 8, 9]})
+    for name, values in (("doc_ids", q.doc_ids), ("query_ids", q.query_ids), ("users", q.users)):
+        assert {type(value) for value in values} == {int}, name
+    assert {*q.doc_ids} == {7, 8, 9}
+    path = tmp_path / "q.parquet"
+    dx.data.write_parquet(q, path)
+    written = dx.data.read_parquet(path)
+    assert (written.query_ids, written.doc_ids.tolist()) == (q.query_ids, q.doc_ids.tolist())
+    texts = dx.data.from_interactions({**SHOP, "item": [*map(str, SHOP["item"])]}, by="session")
+    assert {*texts.doc_ids} == {"7", "8"}
+    dx.data.from_interactions({**SHOP, "item": [7, 8, 7, 7, "x", 8, 8, 8, 8]}).doc_ids.tolist().index("7")
+
+
+def test_large_integers_stay_different():
+    items = [2**64 - 1, 2**64 - 2, 3]
+    q = dx.data.from_interactions(
+        {"user": [1, 1, 1], "item": items, "time": [1, 1, 2]}, by="user", candidates={"item": items}
+    )
+    assert {*q.doc_ids} == {*items}
+
+
 def test_relevant_items_that_are_no_candidates_are_counted():
     events = {
         "user": list("aabb"),
@@ -291,6 +405,64 @@ def test_milliseconds_are_rejected():
     with pytest.raises(dx.InputError, match=r"is in the year 5\d,\d+.*Divide milliseconds by 1000"):
         dx.data.from_interactions(events)
     dx.data.from_interactions({**events, "time": [t / 1000 for t in events["time"]]}, by="user")
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [-4e12, 2.0],
+        [-1e308, 2.0],
+        [1.0, 10**30],
+        [1.0, -np.inf],
+        [1.0, 1 + 2j],
+        [True, False],
+        [np.timedelta64(1, "s"), np.timedelta64(2, "s")],
+        [1.0, "2026-01-01"],
+        [[1.0, 2.0], [3.0, 4.0]],
+        np.array(["2026", "20000"], dtype="datetime64[Y]"),
+        [1.0],
+        3.0,
+        "2026-01-01",
+    ],
+)
+def test_times_that_are_none_are_rejected(times):
+    with rejects(dx.InputError):
+        dx.data.from_interactions({"user": ["a", "a"], "item": ["x", "x"], "time": times})
+
+
+def test_numbers_of_any_type_are_seconds():
+    for time in (
+        [Decimal(1), Decimal("2.5")],
+        np.array([1, 2.5], dtype=object),
+        [np.float32(1), 2.5],
+        [1, 2.5],
+    ):
+        events = {"user": ["a", "a"], "item": ["x", "x"], "time": time}
+        assert dx.data.from_interactions(events, by="user").times.tolist() == [2.5]
+
+
+def test_days_far_apart_take_no_memory_between_them():
+    events = {"user": ["a"] * 3, "item": ["x"] * 3, "time": ["0001-01-02", "2026-01-01", "9999-12-31"]}
+    assert dx.data.from_interactions(events).query_ids == ("a/2026-01-01", "a/9999-12-31")
+
+
+def test_columns_of_different_lengths_are_rejected():
+    for change in ({"item": ["x"]}, {"user": "ab"}, {"item": [["x"], ["y"]]}, {"item": np.zeros((2, 2))}):
+        with rejects(dx.InputError):
+            dx.data.from_interactions({"user": ["a", "a"], "item": ["x", "x"], "time": [1, 2]} | change)
+
+
+def test_of_an_unknown_user_nothing_is_counted():
+    shown = {"session": [8], "item": ["tea"], "time": [30.0]}
+    q = make(candidates=shown, history=True, missing="nan")
+    known = np.isfinite(q.features[0])
+    assert known.tolist() == [not name.startswith("user_item") for name in q.feature_names]
+    with rejects(dx.InputError):
+        make(candidates=shown, history=True)
+    events = {key: EVENTS[key] for key in ("item", "time", "event", "session")}
+    q = dx.data.from_interactions(events, by="session", candidates=shown)  # a session is its own user
+    assert q.users.tolist() == [8]
+    assert not q.features[0, 4:].any()
 
 
 def test_there_is_no_order_to_restore():

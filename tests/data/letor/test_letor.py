@@ -12,6 +12,7 @@ from tests.messages import rejects
 
 import directrix as dx
 from directrix.data.files import stream_blocks
+from directrix.data.formats import convert_file
 from directrix.data.letor import parse as letor_parse
 from directrix.data.letor.parse import FileBlocks
 
@@ -251,3 +252,46 @@ def test_same_values_as_scikit_learn(data_dir):
     assert np.array_equal(q.features, X.toarray())
     assert np.array_equal(q.labels, y)
     assert np.array_equal(np.repeat(q.query_ids, np.diff(q.qptr)), qid)
+
+
+@pytest.mark.parametrize("missing", ["error", "nan"])
+def test_values_beyond_float32_are_float64(tmp_path, missing):
+    """Istella LETOR marks values by this number."""
+    text = b"1 qid:1 1:1.79769313486e+308 2:1008\n" + b"0 qid:1 1:5 2:1\n" * 3
+    q = read(tmp_path, text, missing=missing)
+    assert q.features.dtype == np.float64
+    assert q.features[:2].tolist() == [[1.79769313486e308, 1008.0], [5.0, 1.0]]
+    assert read(tmp_path, text.replace(b"e+308", b"e+30")).features.dtype == np.float32
+    with pytest.raises(dx.InputError, match="too large for float32"):
+        read(tmp_path, text, dtype=np.float32)
+    convert_file(tmp_path / "file.txt", tmp_path / "a.parquet")
+    assert dx.data.read_parquet(tmp_path / "a.parquet").features.tobytes() == q.features.tobytes()
+
+
+@pytest.mark.parametrize("ending", [".query", ".group"])
+def test_sizes_of_queries_are_in_a_file_next_to_it(tmp_path, ending):
+    (tmp_path / f"file.txt{ending}").write_text("1\n2\n")
+    assert read(tmp_path, b"1 1:1\n0 1:2\n0 1:3\n").qptr.tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        (".weight", "without the weights in file.txt.weight. `directrix train` reads weights"),
+        (".position", "without the positions in file.txt.position"),
+        (".init", "without the scores in file.txt.init"),
+        (".base_margin", "without the scores in file.txt.base_margin"),
+    ],
+)
+def test_other_files_next_to_it_are_named(tmp_path, ending, said):
+    (tmp_path / f"file.txt{ending}").write_text("1\n2\n")
+    with pytest.warns(UserWarning, match=said):
+        read(tmp_path, b"1 qid:1 1:1\n0 qid:1 1:2\n")
+    with pytest.warns(UserWarning, match=said):
+        convert_file(tmp_path / "file.txt", tmp_path / "a.parquet")
+
+
+def test_identifiers_that_are_not_utf8_stay_different(tmp_path):
+    q = read(tmp_path, b"1 qid:1 1:1 # docid = caf\xe9\n0 qid:1 1:2 # docid = caf\xe8\n")
+    (tmp_path / "qrels").write_bytes(b"1 0 caf\xe9 1\n1 0 caf\xe8 0\n")
+    assert q.doc_ids.tolist() == dx.read_trec_qrels(tmp_path / "qrels").doc_ids.tolist()

@@ -100,9 +100,9 @@ def test_other_text_is_letor(tmp_path, line):
 
 WRONG = [
     (CSV.replace("topic", "t"), "no column qid, .* the columns are t, docno, bm25, clicks, rel"),
-    (CSV.replace("0.25", "high"), r"features must be numbers, got 'bm25' \(string, 'high' in row 1\)"),
-    (CSV.replace("352", ""), "row 1, column 'topic': it is null"),
-    (CSV.replace("0\n351", "-1\n351"), "-1.0 at .*row 1, column 'rel'; labels are finite and >= 0"),
+    (CSV.replace("0.25", "high"), r"features must be numbers, got 'bm25' \(string, 'high' at .*a.csv:3\)"),
+    (CSV.replace("352", ""), "a.csv:3, column 'topic': it is null"),
+    (CSV.replace("0\n351", "-1\n351"), "-1.0 at .*a.csv:3, column 'rel'; labels are finite and >= 0"),
     (
         CSV + "353,d\n",
         "cannot be read as a CSV, .* row 5 .the names are row 1.: Expected 5 columns, got 2: 353,d",

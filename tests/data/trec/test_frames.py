@@ -1,5 +1,7 @@
 """Runs and judgments from frames and dicts."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -88,9 +90,20 @@ def test_evaluate_joins_what_it_is_given(tmp_path):
         assert found == expected == {"AP": (0.0 + 1 / 2) / 2}
 
 
+@pytest.mark.parametrize("queries", ["both", "judged", ["1", "2"]])
+def test_a_system_that_found_nothing_judged_has_the_value_0(queries):
+    run, qrels = {"1": {"x": 1.0}, "2": {"y": 1.0}}, {"1": {"a": 1}, "2": {"b": 1}}
+    said = nullcontext()
+    if isinstance(queries, str):
+        said = pytest.warns(UserWarning, match=r"0 of 2 documents .* of one collection \(x, y against a, b\)")
+    with said:
+        joined = join_trec(run, qrels, queries=queries)
+    assert dx.evaluate(["AP", "nDCG", "RR"], run=joined) == {"AP": 0.0, "nDCG": 0.0, "RR": 0.0}
+
+
 def test_identifiers_that_never_meet_are_said():
     judged = pd.DataFrame({"query_id": [1, 1], "doc_id": [7, 8], "relevance": [1, 0]})
-    message = r"zeros, .* 2, such as 007 and 7. No document of the run \(007, 008\) is in the qrels \(7, 8\)"
+    message = r"zeros, .* 2, such as 007 and 7. None would count as relevant"
     with pytest.raises(dx.InputError, match=message):
         dx.evaluate("AP", run={"1": {"007": 2.0, "008": 1.0}}, qrels=judged)
     assert dx.evaluate("AP", run={"1": {"007": 2.0, "8": 1.0}}, qrels=judged) == {"AP": 0.0}  # one is judged
@@ -98,11 +111,11 @@ def test_identifiers_that_never_meet_are_said():
 
 FRAME = {"qid": ["1", "1"], "docno": ["a", "b"], "score": [1.0, 2.0]}
 WRONG = [
-    (FRAME | {"score": [1.0, np.nan]}, "run: the value of row 1 is nan .* was not retrieved"),
-    (FRAME | {"score": ["x", "y"]}, "run: the column of scores must hold numbers only"),
+    (FRAME | {"score": [1.0, np.nan]}, "run, row 1: the score is missing.* was not retrieved"),
+    (FRAME | {"score": ["x", "y"]}, "(?s)run, row 0: the score is 'x'.*Name another column"),
     (FRAME | {"docno": ["a", "a"]}, "run, row 1: query 1 has the document 'a' already"),
-    (FRAME | {"qid": ["1", None]}, "run: the query of row 1 is missing"),
-    (pd.DataFrame(FRAME).convert_dtypes().replace("b", pd.NA), "run: the document of row 1 is missing"),
+    (FRAME | {"qid": ["1", None]}, "run, row 1: the query is missing"),
+    (pd.DataFrame(FRAME).convert_dtypes().replace("b", pd.NA), "run, row 1: the document is missing"),
     (
         pd.DataFrame([["1", "a", 1.0, 2.0]], columns=["qid", "docno", "score", "score"]),
         "run: 2 columns have the name 'score'",
@@ -159,3 +172,31 @@ def test_columns_of_a_dict_have_one_length(short):
     columns[short] = columns[short][:1]
     with rejects(dx.InputError):
         dx.data.Qrels.from_frame(columns)
+
+
+@pytest.mark.parametrize(("kind", "value"), [(Run, "score"), (Qrels, "label")])
+def test_a_dict_of_lists_is_told_its_form(kind, value):
+    form = rf"must be {{query: {{document: {value}}}}} or hold columns .*, got \['a', 'b'\] for 'q'"
+    with pytest.raises(dx.InputError, match=form):
+        kind.from_frame({"q": ["a", "b"]})
+    with pytest.raises(dx.InputError, match="there is no column qid"):
+        kind.from_frame({"topics": ["q"], "docno": ["a"], value: [1]})
+
+
+def test_all_problems_of_a_table_come_in_one_message_with_their_lines(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('qid,docno,label\nq,d,1\nq,"e\nf",1\n\nq,d,0\n,x,1\nq,,1\nq,z,high\n')
+    with pytest.raises(dx.InputError) as error:
+        dx.read_trec_qrels(path)
+    text = str(error.value).replace(f"{tmp_path}/", "")
+    assert "a.csv: 4 rows cannot be used" in text
+    assert "a.csv:6: query q has the document 'd' already, at a.csv:2" in text
+    assert "a.csv:7: the query is missing" in text
+    assert "a.csv:8: the document is missing" in text
+    assert "a.csv:9: the label is 'high'; a finite number is needed" in text
+
+
+def test_semicolons_between_columns_are_named(tmp_path):
+    (tmp_path / "a.csv").write_text("qid;docno;label\n1;a,b;1\n")
+    with pytest.raises(dx.InputError, match="columns are separated by ';'"):
+        dx.read_trec_qrels(tmp_path / "a.csv")

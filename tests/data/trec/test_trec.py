@@ -83,15 +83,16 @@ def runs_and_qrels(queries, docs, judged, known):
          r"qrels; the others do not count. Identifiers .* zeros, capitals or .0: 2, such as 001 and 1"),
         (["1", "2.0", "Q3"], "d", ["1", "2", "q3"], "d", r"1 of 3 .* 2, such as 2.0 and 2"),
         ("12345", "d", "5678", "d", r"1 of 5 queries of the run 'A' are in the qrels; the others"),
-        ("12", "ab", "12", "cd", r"0 of 4 documents .* among the 4 of the qrels .* No document of the run"),
+        ("12", "ab", "12", "cd", r"0 of 4 documents .* the 4 of the qrels .* \(a, b against c, d\)"),
         ("1", [f"d{i}" for i in range(100)], "1", ["d7", *(f"x{i}" for i in range(39))],
          r"1 of 100 documents of the run 'A' are among the 40 of the qrels"),
-        ("1", "a", "12", "b", r"0 of 1 documents .* No document"),
+        ("1", "a", "12", "b", r"0 of 1 documents .* one collection"),
+        ("12", ["007"], "12", ["7"], r"0 of 2 documents .* 1, such as 007 and 7. None would count"),
     ],
 )  # fmt: skip
 def test_few_common_identifiers_are_counted_and_none_are_refused(queries, docs, judged, known, said):
     run, qrels = runs_and_qrels(queries, docs, judged, known)
-    if "No document" in said:
+    if "None" in said:
         with pytest.raises(dx.InputError, match=said):
             dx.data.join_trec(run, qrels)
     else:
@@ -217,3 +218,36 @@ def test_a_running_number_in_place_of_subtopics_takes_no_memory(tmp_path):
         dx.InputError, match=r"200,000 documents .* 320 GB .*write 0 in it where a query has none"
     ):
         dx.read_trec_qrels(tmp_path / "qrels")
+
+
+def test_all_problems_of_judgments_come_in_one_message(tmp_path):
+    path = tmp_path / "a.qrels"
+    path.write_text("q 0 d 1\nq 0 d 2\nq 0 e x\nq 0 f g 1\nq 0 d 1\n")
+    with pytest.raises(dx.InputError) as error:
+        dx.read_trec_qrels(path)
+    text = str(error.value).replace(f"{path}", "P")
+    assert "P: 4 lines cannot be used" in text
+    assert "P:2: query q has the document 'd' already, at P:1" in text
+    assert "P:3: the label is 'x'" in text
+    assert "P:4: 5 columns where 4 are needed" in text
+    assert "P:5: query q has the document 'd' already, at P:1" in text
+
+
+def test_semicolons_and_rankings_without_scores_are_named(tmp_path):
+    path = tmp_path / "a"
+    path.write_text("q;0;d;1\nq;0;e;0\n")
+    with pytest.raises(dx.InputError, match=r"a:1: 1 column where 4 are needed(?s:.*)`tr ';' ' ' < FILE"):
+        dx.read_trec_qrels(path)
+    path.write_text("q d 1\nq e 2\n")
+    with pytest.raises(dx.InputError, match=r"must be a run \(6 columns\), and line 1 has 3.* MS MARCO.*awk"):
+        dx.read_trec_run(path)
+    path.write_text("q Q0 d 1 0.5\n")
+    with pytest.raises(dx.InputError, match="5 columns where 6 are needed"):
+        dx.read_trec_run(path)
+
+
+def test_most_lines_decide_the_number_of_columns(tmp_path):
+    path = tmp_path / "a"
+    path.write_text("query doc score\nq 0 a 1\nq 0 b 0\n")
+    with pytest.raises(dx.InputError, match="a:1: 3 columns where 4 are needed"):
+        dx.read_trec_qrels(path)

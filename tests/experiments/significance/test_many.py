@@ -9,7 +9,7 @@ from statsmodels.stats.anova import AnovaRM
 from statsmodels.stats.multitest import multipletests
 
 from directrix.errors import InputError
-from directrix.experiments.significance import adjust, letters, paired_t, randomized_tukey, tukey
+from directrix.experiments.significance import adjust, compare, letters, paired_t, randomized_tukey, tukey
 
 CLOSE = {"rtol": 1e-10, "atol": 0}
 
@@ -92,10 +92,26 @@ def test_a_random_p_of_many_systems_is_never_zero():
     assert randomized_tukey(y, n_resamples=99).p[0, 2] == 1 / 100
 
 
-def test_systems_without_scatter_differ_or_are_the_same():
+def test_systems_without_scatter_differ_by_the_number_of_queries():
     y = np.arange(6.0)[:, None] + np.array([0.0, 0.3, 0.3])
-    np.testing.assert_array_equal(tukey(y).p, [[1, 0, 0], [0, 1, 1], [0, 1, 1]])
-    assert tukey(y).least == 0.0
+    p = 3 * 2 / 2**6  # that of six equal signs, for each of three pairs
+    np.testing.assert_allclose(tukey(y).p, [[1, p, p], [p, 1, 1], [p, 1, 1]], rtol=1e-12)
+    assert tukey(y).least == np.inf
+    assert tukey(y[:2]).p[0, 1] == 1.0
+    same = y[:, [1, 2]]
+    assert tukey(same).least == randomized_tukey(same, n_resamples=99).least == np.inf
+
+
+@pytest.mark.parametrize(("n_differ", "is_shown"), [(5, False), (6, True)])
+def test_few_queries_that_differ_show_nothing(n_differ, is_shown):
+    """As in the paired t-test, also next to a system that varies little."""
+    y = np.repeat(np.random.default_rng(0).random((100, 1)), 2, axis=1)
+    y[:n_differ, 0] += 0.5
+    p = paired_t(y[:, 0], y[:, 1]).p
+    np.testing.assert_allclose(tukey(y).p[0, 1], p, rtol=1e-4)
+    (pair,) = compare({"a": y[:, 0], "b": y[:, 1]}, test="tukey").pairs
+    assert pair.differs == (pair.interval[0] > 0.0) == is_shown
+    assert tukey(np.column_stack([y, y[:, 1]])).p[0, 2] >= 2 / 2**n_differ
 
 
 def test_queries_that_a_system_lacks_do_not_count():

@@ -57,26 +57,68 @@ def test_sizes_that_are_equal_but_for_rounding_share_a_rank():
     np.testing.assert_allclose(signed_rank(a, b).p, exact, **CLOSE)
 
 
-def by_enumeration(gaps):
-    """Two-tailed p of the sum of ranks over all signs, each as likely."""
-    ranks = np.abs(gaps).argsort().argsort() + 1
-    signs = np.array(np.meshgrid(*[[0, 1]] * len(gaps))).reshape(len(gaps), -1).T
-    sums, seen = signs @ ranks, ranks[gaps > 0].sum()
-    return min(1.0, 2 * min((sums <= seen).mean(), (sums >= seen).mean()))
+def by_enumeration(gaps, value):
+    """Share of all signs of the differences, each as likely, with a value that is as far from 0."""
+    gaps = gaps[gaps != 0.0]
+    signs = np.array(list(itertools.product([-1.0, 1.0], repeat=len(gaps))))
+    seen = abs(np.sign(gaps) @ value(gaps))
+    return np.mean(np.abs(signs @ value(gaps)) >= seen - 1e-9) if len(gaps) else 1.0
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_few_ranks_have_the_exact_distribution(seed):
-    gaps = np.random.default_rng(seed).normal(0.4, 1.0, 9)
-    np.testing.assert_allclose(signed_rank(gaps, np.zeros(9)).p, by_enumeration(gaps), rtol=1e-12, atol=0)
+@pytest.mark.parametrize("seed", range(60))
+def test_p_of_few_pairs_is_that_of_all_signs(seed):
+    """With ties and zeros in many numbers, as reciprocal ranks and precisions have them, and without."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 13))
+    gaps = rng.normal(0.4, 1.0, n) if seed % 3 == 0 else rng.integers(-2, 4, n) / 2.0
+    zeros = np.zeros(n)
+    exact = {
+        signed_rank: lambda of: scipy.stats.rankdata(np.abs(of)),
+        randomization: np.abs,
+        sign_test: np.ones_like,
+    }
+    for test, value in exact.items():
+        np.testing.assert_allclose(test(gaps, zeros).p, by_enumeration(gaps, value), rtol=1e-12, atol=0)
+    if n > 1 and (gaps == 0.0).any():
+        assert paired_t(gaps, zeros).p >= by_enumeration(np.abs(gaps), np.ones_like)
+
+
+@pytest.mark.parametrize("n", [9, 40])
+def test_ranks_are_those_of_scipy(n):
+    """SciPy has the exact distribution without ties, and tries all signs of up to 13 pairs."""
+    rng = np.random.default_rng(n)
+    gaps = rng.normal(0.3, 1.0, n)
+    theirs = scipy.stats.wilcoxon(gaps, method="exact").pvalue
+    np.testing.assert_allclose(signed_rank(gaps, np.zeros(n)).p, theirs, rtol=1e-12, atol=0)
+    tied = np.where(np.arange(9) < 6, 1.0, rng.integers(-3, 3, 9))
+    tied = tied[tied != 0.0]
+    theirs = scipy.stats.wilcoxon(tied, method=scipy.stats.PermutationMethod()).pvalue
+    np.testing.assert_allclose(signed_rank(tied, 0.0 * tied).p, theirs, rtol=1e-12, atol=0)
 
 
 def test_equal_sizes_share_ranks():
-    # |gaps| 1 1 2 3: ranks 1.5 1.5 3 4; W = 1.5 of 10; mean 5, variance 4*5*9/24 - (2^3 - 2)/48
-    z = (1.5 - 5.0) / np.sqrt(4 * 5 * 9 / 24 - 6 / 48)
+    # |gaps| 1 1 2 3: ranks 1.5 1.5 3 4; a sum of signed ranks of 7 or more in size has 6 of 16 signs
     found = signed_rank([1, -1, 2, 3, 0], [0] * 5)
-    np.testing.assert_allclose(found.p, 2 * scipy.stats.norm.cdf(z), rtol=1e-12, atol=0)
+    np.testing.assert_allclose(found.p, 6 / 16, rtol=1e-12, atol=0)
     assert (found.wins, found.ties, found.losses) == (3, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("n", "wins"), [(60, 38), (200, 114), (2_000, 1_044), (3_000, 1_554), (40_000, 20_197)]
+)
+def test_ranks_of_one_size_are_the_sign_test(n, wins):
+    """Near p = .05; the last two have the normal approximation."""
+    gaps = np.where(np.arange(n) < wins, 1.0, -1.0)
+    rtol = 1e-9 if n <= 2_000 else 1e-3
+    np.testing.assert_allclose(
+        signed_rank(gaps, np.zeros(n)).p, sign_test(gaps, np.zeros(n)).p, rtol=rtol, atol=0
+    )
+
+
+def test_many_ranks_have_the_normal_approximation():
+    gaps = np.random.default_rng(0).normal(0.1, 1.0, 400)
+    theirs = scipy.stats.wilcoxon(gaps, method="approx", correction=True).pvalue
+    np.testing.assert_allclose(signed_rank(gaps, np.zeros(400)).p, theirs, rtol=1e-9, atol=0)
 
 
 def test_two_stars_are_for_p_below_a_twentieth():
@@ -150,7 +192,7 @@ def test_bootstrap_intervals_are_those_of_efron(gaps):
 
 def test_too_few_samples_are_rejected():
     with rejects(InputError):
-        bootstrap_interval([1.0, 2.0, 4.0], [0.0, 0.0, 0.0], n_resamples=1)
+        bootstrap_interval([1.0, 2.0, 4.0, 1.0, 2.0, 4.0], [0.0] * 6, n_resamples=1)
 
 
 def test_effect_is_the_t_statistic_by_the_root_of_n(values):
@@ -199,23 +241,40 @@ def test_the_order_of_the_two_turns_the_sign_alone(test, values):
     assert (there.wins, there.ties, there.losses) == (back.losses, back.ties, back.wins)
 
 
-def test_equal_differences_have_no_scatter():
-    a, b = [2.0, 3.0, 4.0], [1.0, 2.0, 3.0]
-    assert paired_t(a, b).p == 0.0
-    assert effect_size(a, b) == np.inf
-    assert effect_size(b, a) == -np.inf
-    assert effect_size(a, a) == 0.0
-    assert bootstrap_interval(a, b) == (1.0, 1.0)
-    assert detectable(a, b) == 0.0
+UNBOUNDED = (-np.inf, np.inf)
 
 
-def test_rounding_is_no_scatter():
-    a, b = np.array([0.2, 0.3, 0.4]), np.array([0.1, 0.2, 0.3])
-    assert (a - b).std() > 0.0
-    assert paired_t(a, b).p == 0.0
-    assert effect_size(a, b) == np.inf
-    assert detectable(a, b) == 0.0
-    np.testing.assert_allclose(t_interval(a, b), (0.1, 0.1), **CLOSE)
+@pytest.mark.parametrize("n", [2, 3, 7, 30])
+@pytest.mark.parametrize("gap", [0.1, 0.0])
+def test_equal_differences_tell_no_variance(n, gap):
+    """Also where rounding makes them differ: .2 - .1 and .3 - .2."""
+    b = np.arange(1.0, n + 1.0) / 10.0
+    a = b + gap
+    np.testing.assert_allclose(paired_t(a, b).p, 2 / 2**n if gap else 1.0, rtol=1e-12, atol=0)
+    assert bootstrap_interval(a, b) == t_interval(a, b) == UNBOUNDED
+    assert detectable(a, b) == np.inf
+    np.testing.assert_equal(effect_size(a, b), np.nan if gap else 0.0)
+
+
+@pytest.mark.parametrize(("n", "is_known"), [(1, False), (2, False), (5, False), (6, True)])
+def test_the_bootstrap_of_fewer_than_six_pairs_has_no_interval(n, is_known):
+    """Its ends lie between the extremes of n values, on one side of the median with chance 2 / 2^n."""
+    found = bootstrap_interval(np.arange(1.0, n + 1.0), np.zeros(n))
+    assert (found != UNBOUNDED) == is_known
+    assert bootstrap_interval([1.0, 2.0], [0.0, 0.0], confidence=0.4) != UNBOUNDED
+
+
+@pytest.mark.parametrize("interval", [t_interval, bootstrap_interval])
+@pytest.mark.parametrize(("n_differ", "is_shown"), [(1, False), (5, False), (6, True)])
+def test_few_pairs_that_differ_among_equal_ones_show_nothing(interval, n_differ, is_shown):
+    """By Student's t, four of a hundred are significant; all signs of four have p = 2 / 2^4."""
+    gaps = np.where(np.arange(100) < n_differ, 0.5, 0.0)
+    found = paired_t(gaps, np.zeros(100))
+    assert (found.p < 0.05) == is_shown
+    assert found.p >= sign_test(gaps, np.zeros(100)).p
+    low, high = interval(gaps, np.zeros(100))
+    assert (low > 0.0) == is_shown
+    assert 0.005 * n_differ < high < 0.1
 
 
 def test_one_pair_has_no_scatter_to_know():

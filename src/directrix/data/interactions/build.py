@@ -13,7 +13,7 @@ from directrix.data.checks import IF_MISSING, check_missing, check_positions, fr
 from directrix.data.columns import feature_names
 from directrix.data.frames import check_cells
 from directrix.data.grouping import object_array, rows_of, run_starts
-from directrix.data.interactions.candidates import CandidateRows, Catalog, of_lists, popular, uniform
+from directrix.data.interactions.candidates import FEWER, CandidateRows, Catalog, of_lists, popular, uniform
 from directrix.data.interactions.history import History, history_names
 from directrix.data.interactions.lists import (
     CandidateTable,
@@ -23,7 +23,7 @@ from directrix.data.interactions.lists import (
     read_candidates,
     read_events,
 )
-from directrix.data.interactions.tables import FeatureTable, Reader, iso, moment
+from directrix.data.interactions.tables import FeatureTable, Reader, iso, moment, place_in
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled
 from directrix.errors import InputError, warn
@@ -80,7 +80,7 @@ class Interactions(Queries):
         """Split by time: queries that end before a time, and queries with a decision at or after it.
 
         Queries with a decision before ``at`` and a label from after it are in neither part: they would leak
-        test data into training.
+        test data into training. A warning counts them, and the labels that are lost with them.
 
         Parameters
         ----------
@@ -97,7 +97,22 @@ class Interactions(Queries):
                     f"no query is {which} {iso(at)}: the decisions are from {iso(self.times[0])} to "
                     f"{iso(self.times[-1])}. Give a time between."
                 )
+        self._warn_of_spanning(at)
         return self.take(np.flatnonzero(parts[0])), self.take(np.flatnonzero(parts[1]))
+
+    def _warn_of_spanning(self, at: float) -> None:
+        """Warn of queries on both sides of a time; late purchases make them, so other labels are biased."""
+        before = self.times < at
+        if n := int((before & (self.ends >= at)).sum()):
+            relevant = np.add.reduceat(self.labels > 0.0, self.qptr[:-1], dtype=np.int64)
+            lost = int(relevant[before & (self.ends >= at)].sum())
+            warn(
+                f"{n:,} of {int(before.sum()):,} queries before {iso(at)} have a label from after it and are "
+                f"in neither part, with {lost:,} of {int(relevant[before].sum()):,} items with a label above "
+                "0. So late labels, such as purchases, are too rare in the last queries before it. Leave "
+                "these out too.",
+                stacklevel=4,
+            )
 
     def rolling(self, k: int = 5) -> Iterator[tuple[Interactions, Interactions]]:
         """Yield k pairs of training and test queries, each split by time as in `split`.
@@ -158,7 +173,8 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     user, item, time, event, session : str or int, optional
         Columns. Default: the first known name, e.g. user_id. Times are seconds, dates or ISO 8601 text.
     by : {"session", "user", "day"}
-        Unit of a query: a session, a user, or a user and a day (UTC).
+        Unit of a query: a session, a user, or a user and a day, which begins at midnight UTC. For another
+        time zone, give times in it without their zone.
     grades : mapping, optional
         Label of each kind of event; the highest one counts. Default: view 0, click 1, cart 2, purchase 3.
     decision : number, date or str, optional
@@ -182,14 +198,19 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     Returns
     -------
     Interactions
-        Only queries with candidates. Other items with events have no row, so no measure counts them; a
-        warning gives the number of relevant items outside the ``candidates`` of their query, and another
-        that of events that repeat an earlier one.
+        Only queries with candidates. Other items with events have no row, so no measure counts them.
+        Identifiers are integers if the tables hold integers, else text.
 
     Raises
     ------
     InputError
         If a value cannot be used, or a table of features is from after a decision.
+
+    Warns
+    -----
+    UserWarning
+        With the number of relevant items that are no candidates of their query; of items whose events follow
+        those of an earlier list, such as a purchase on a later day; and of events that repeat an earlier one.
 
     Examples
     --------
@@ -202,7 +223,12 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     reader = Reader(names, (categorical,) if isinstance(categorical, str) else categorical)
     log, table, lists = _read(reader, events, candidates, by, grades, decision)
     past = History(log, len(reader.numbers["item"].names), lists.times)
-    pool = _pool(log, table, lists, past, negatives, sampling, generator(seed))
+    positive, lowest = _positive(log, lists, past.n_items)
+    if table is not None and table.keys is not None:
+        _warn_of_unlisted(log, table, lists, past.n_items)
+    elif decision is None:
+        _warn_of_late(positive, lowest, lists, past)
+    pool = _pool(table, lists, past, positive, negatives, sampling, generator(seed))
     parts = {"user_features": user_features, "item_features": item_features, "pair_features": pair_features}
     tables = [reader.features(part, what) for what, part in parts.items() if part is not None]
     _check_categorical(reader, tables)
@@ -253,7 +279,7 @@ def _joined(
     features = _features(reader, past, lists, pool, tables, len(columns), missing)
     starts = run_starts(pool.of)
     of = pool.of[starts]
-    items, users = (object_array([*reader.numbers[key].names, None]) for key in ("item", "user"))
+    items, users = (object_array([*reader.numbers[key].identifiers, None]) for key in ("item", "user"))
     check_cells(
         features,
         "nan" if missing == "zero" else missing,
@@ -281,23 +307,30 @@ def _joined(
     return cast("Interactions", filled(q))
 
 
+def _positive(log: EventTable, lists: Decisions, n_items: int) -> tuple[CandidateRows, Float64Array]:
+    """Return the items with events in each list with their highest grades, and their lowest grades."""
+    has_label = np.flatnonzero(lists.of_event >= 0)
+    pairs, grades = lists.of_event[has_label] * n_items + log.items[has_label], log.grades[has_label]
+    order = np.lexsort((-grades, pairs))
+    starts = run_starts(pairs[order])
+    ends = np.append(starts, len(order))[1:] - 1
+    pairs = pairs[order[starts]]
+    positive = CandidateRows(pairs // n_items, pairs % n_items, grades[order[starts]], np.ones(len(pairs)))
+    return positive, grades[order[ends]]
+
+
 def _pool(
-    log: EventTable,
     table: CandidateTable | None,
     lists: Decisions,
     past: History,
+    positive: CandidateRows,
     negatives: int | None,
     sampling: str,
     rng: np.random.Generator,
 ) -> CandidateRows:
     """Return the candidates of all lists with their grades, sorted by list."""
-    m = None if negatives is None else whole(negatives, "negatives")
-    n_items, has_label = past.n_items, np.flatnonzero(lists.of_event >= 0)
-    pairs = lists.of_event[has_label] * n_items + log.items[has_label]
-    by_grade = np.lexsort((-log.grades[has_label], pairs))
-    best = by_grade[run_starts(pairs[by_grade])]
-    pairs, grade = pairs[best], log.grades[has_label[best]]
-    positive = CandidateRows(pairs // n_items, pairs % n_items, grade, np.ones(len(pairs)))
+    m, n_items = None if negatives is None else whole(negatives, "negatives"), past.n_items
+    grade = positive.grade
     if table is not None and table.keys is not None:
         if sampling == "popularity":
             raise InputError(
@@ -305,24 +338,28 @@ def _pool(
                 "out."
             )
         pool = of_lists(np.unique(lists.of_candidate * n_items + table.items), positive, n_items, m, rng)
-        is_relevant = grade > 0.0
-        missed = int(is_relevant.sum() - (pool.grade > 0.0).sum())
-        if missed:
-            warn(
-                f"{missed:,} of {is_relevant.sum():,} items with a label above 0 are not among the "
-                "candidates of their query and have no row. Measures of these queries do not count them: "
-                "they say how well the candidates are ordered, not what they lack.",
-                stacklevel=3,
-            )
+        _warn_of_missed(
+            grade,
+            int((pool.grade > 0.0).sum()),
+            "are not among the candidates of their query",
+            "they say how well the candidates are ordered, not what they lack.",
+        )
     else:
-        catalog = Catalog(_since(log, table, n_items))
+        catalog = Catalog(_since(past.log, table, n_items))
         sizes = catalog.sizes(lists.times)
         is_there = catalog.place[positive.item] < sizes[positive.of]
+        _warn_of_missed(
+            grade,
+            int((grade[is_there] > 0.0).sum()),
+            f"{'had no event' if table is None else 'are not in the catalog'} before the decision of their "
+            "query",
+            "new items look worse than they are. Give a table of all items as candidates, with the times "
+            "from which they exist.",
+        )
         positive = positive.take(np.flatnonzero(is_there))
         if m is None:
             n = int(sizes.sum())
-            fix = {"python": "Type negatives=20.", "shell": "Type --negatives 20."}
-            check_room(40 * n, f"{n:,} candidates", **fix)
+            check_room(40 * n, f"{n:,} candidates", **FEWER)
         if sampling == "popularity":
             if m is None:
                 raise InputError(
@@ -340,6 +377,52 @@ def _pool(
             "no list has a candidate: none is known before the decisions. Give more events, or candidates."
         )
     return pool
+
+
+def _warn_of_missed(grade: Float64Array, n_kept: int, why: str, effect: str) -> None:
+    """Warn if relevant items have no row."""
+    if missed := int((grade > 0.0).sum()) - n_kept:
+        warn(
+            f"{missed:,} of {missed + n_kept:,} items with a label above 0 {why} and have no row. Measures "
+            f"of these queries do not count them: {effect}",
+            stacklevel=4,
+        )
+
+
+def _warn_of_late(positive: CandidateRows, lowest: Float64Array, lists: Decisions, past: History) -> None:
+    """Warn of lists whose events follow those of earlier lists, such as a purchase on a later day.
+
+    ``lowest`` is the lowest grade of the events of each item in its list.
+    """
+    is_late = past.lowest_grades(positive.of, lists.users[positive.of], positive.item) < lowest
+    others = np.bincount(positive.of[~is_late], minlength=len(lists.times))
+    if alone := int((np.bincount(positive.of, minlength=len(others)) > others)[others == 0].sum()):
+        warn(
+            f"{alone:,} of {len(others):,} lists hold only later steps, such as a purchase, of items whose "
+            "first steps are in an earlier list of the user. No user saw such a list, and a ranker that "
+            f"repeats earlier events looks better on it than it is. {int(is_late.sum()):,} of "
+            f"{int((positive.grade > 0.0).sum()):,} items with a label above 0 are such steps. Give these "
+            "events the time, or session, of the list that showed the item.",
+            stacklevel=3,
+        )
+
+
+def _warn_of_unlisted(log: EventTable, table: CandidateTable, lists: Decisions, n_items: int) -> None:
+    """Warn of events that follow a list with the item, and are in none, such as a purchase on a later day."""
+    order = np.argsort(lists.times[lists.of_candidate], kind="stable")
+    of = lists.of_candidate[order]
+    known, first = np.unique(lists.users[of] * n_items + table.items[order], return_index=True)
+    is_relevant = log.grades > 0.0
+    events = np.flatnonzero(is_relevant & (lists.of_event < 0))
+    place, is_listed = place_in(known, log.users[events] * n_items + log.items[events])
+    late = is_listed & (log.times[events] >= lists.times[of[first[place]]])
+    if late.any():
+        warn(
+            f"{int(late.sum()):,} of {int(is_relevant.sum()):,} events with a label above 0 follow a list of "
+            "their user with the item and are in no list, such as a purchase on a later day. They do not "
+            "count. Give them the time, or session, of that list.",
+            stacklevel=3,
+        )
 
 
 def _since(log: EventTable, table: CandidateTable | None, n_items: int) -> Float64Array:

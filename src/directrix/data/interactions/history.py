@@ -23,7 +23,7 @@ class Spans:
 
     def __init__(self, keys: Int64Array) -> None:
         self.order = np.argsort(keys, kind="stable")
-        self.known, starts = np.unique(keys[self.order], return_index=True)
+        self.known, starts, self.sizes = np.unique(keys[self.order], return_index=True, return_counts=True)
         self._starts = starts.astype(np.int64)
         self._width = len(keys) + 1
         self._moments = keys[self.order] * self._width + self.order
@@ -44,7 +44,7 @@ class History:
     """Events in the order of time, and the number of events before the decision of each list.
 
     The features are log(1 + number) for each kind of event, by item and by user and item, and 1 / (1 + days
-    since the last event of user and item), 0 without one.
+    since the last event of user and item), 0 without one. Those of an unknown user are NaN.
 
     Parameters
     ----------
@@ -57,12 +57,21 @@ class History:
         self.log, self.n_items, self.decisions = log, n_items, decisions
         self.n_before = np.searchsorted(log.times, decisions).astype(np.int64)
         self.of_item = Spans(log.items)
+        self.of_pair = Spans(log.users * n_items + log.items)
+
+    def lowest_grades(self, of: Int64Array, users: Int64Array, items: Int64Array) -> Float64Array:
+        """Return the lowest grade of the events of user and item before each list, inf without one."""
+        grades, rank = np.unique(self.log.grades[self.of_pair.order], return_inverse=True)
+        # lower from one pair to the next, so that minima begin again
+        below = np.repeat(np.arange(len(self.of_pair.known)), self.of_pair.sizes) * len(grades)
+        lowest = np.minimum.accumulate(rank - below) + below
+        first, end = self.of_pair.spans(users * self.n_items + items, self.n_before[of])
+        return np.where(end > first, grades[lowest[np.maximum(end - 1, 0)]], np.inf)
 
     def fill(self, out: Array, of: Int64Array, users: Int64Array, items: Int64Array) -> None:
         """Fill the columns of `history_names` for each candidate from the events before its list."""
         log, n_kinds = self.log, len(self.log.kind_names)
-        of_pair = Spans(log.users * self.n_items + log.items)
-        indexes = self.of_item, of_pair
+        indexes = self.of_item, self.of_pair
         counts = [
             [np.append(0, np.cumsum(log.kinds[index.order] == kind)) for kind in range(n_kinds)]
             for index in indexes
@@ -76,9 +85,10 @@ class History:
                 first, end = indexes[part].spans(keys[part], before)
                 for kind, count in enumerate(counts[part]):
                     cells[:, part * n_kinds + kind] = np.log1p(count[end] - count[first], dtype=np.float32)
-            last = log.times[of_pair.order[np.maximum(end - 1, 0)]]
+            last = log.times[self.of_pair.order[np.maximum(end - 1, 0)]]
             age = self.decisions[of[rows]] - np.where(end > first, last, -np.inf)
             cells[:, 2 * n_kinds] = 1.0 / (1.0 + age / DAY)
+            cells[users[rows] < 0, n_kinds:] = np.nan  # nothing is known of an unknown user
 
         run_chunks(work, -(-len(of) // _ROWS))
 

@@ -121,7 +121,7 @@ def lists_of(
     """Group the events, or the candidates of lists, and determine the decision of each list."""
     rows: Any = table if table is not None and table.keys is not None else None
     keys = [log.keys] if rows is None else [log.keys, rows.keys]
-    names = object_array(reader.numbers["session" if by == "session" else "user"].names)
+    names = object_array(reader.numbers["session" if by == "session" else "user"].identifiers)
     if by == "day":
         days = [np.floor(part.times / DAY).astype(np.int64) for part in (log, rows)[: len(keys)]]
         first, last = min(day.min() for day in days), max(day.max() for day in days)
@@ -134,7 +134,7 @@ def lists_of(
     of = known // n_days if by == "day" else known
     labels = names[of]
     if by == "day":
-        dates = np.arange(first, last + 1).astype("datetime64[D]").astype(str)[known % n_days].tolist()
+        dates = (known % n_days + first).astype("datetime64[D]").astype(str).tolist()
         labels = object_array(map("{}/{}".format, labels, dates))
     if rows is not None and rows.sessions is not None:
         sessions = reader.numbers["session"].names
@@ -148,7 +148,10 @@ def lists_of(
             )
     else:
         times = _times_of_events(log, of_event, labels, by, decision)
-    users = of if by != "session" else _users_of_sessions(log, rows, of_event, of_candidate, labels)
+    has_users = reader.numbers["user"] is not reader.numbers["session"] or (rows and rows.users is not None)
+    users = of  # or sessions as users
+    if by == "session" and has_users:
+        users = _users_of_sessions(log, rows, of_event, of_candidate, labels)
     of_event[log.times < times[of_event]] = -1
     order = np.argsort(times, kind="stable")
     if rows is None:  # a user without an event from the decision on has no label

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import partial
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.checks import is_missing
+from directrix.data.checks import floats_of, is_missing
 from directrix.data.columns import KNOWN, ColumnNames, find
 from directrix.data.files import path_of
 from directrix.data.frames import array_of, by_column, cells_of, columns_of, encoded, matrix_of
@@ -20,8 +23,10 @@ from directrix.types import Array, Float64Array, Int64Array
 
 DAY = 86400.0
 """Seconds."""
-_LATEST = 1e11
-"""Seconds: after the year 5000, and before any time since 1973 in milliseconds."""
+_FURTHEST = 1e11
+"""Seconds, as numbers: more than 3,000 years, and before any time since 1973 in milliseconds."""
+_YEARS = 10_000
+"""Of dates before and after 1970: microseconds hold them exactly, and 9999-12-31 may stand for never."""
 
 _KEYS = {"user_features": ["user"], "item_features": ["item"], "pair_features": ["user", "item"]}
 _CALL = "directrix.data.from_interactions(events"
@@ -49,7 +54,16 @@ class Reader:
 
             ids = {name for key in self.numbers for name in (self._names.get(key), *KNOWN[key])}
             table = table_of(path_of(table), ColumnNames(categorical=(*(ids - {None}), *self.categorical)))
-        return columns_of(table, what, "a frame, dict of columns or path is needed")
+        of = columns_of(table, what, "a frame, dict of columns or path is needed")
+        sizes = {name: _size(column) for name, column in of.items()}
+        for name, size in sizes.items():
+            if size is None or size != max(filter(None, sizes.values()), default=0):
+                shown = short_text(of[name]) if size is None else f"{size:,} values"
+                raise InputError(
+                    f"{what}: the column {name!r} has {shown}; one value per row is needed. Make all columns "
+                    "equally long."
+                )
+        return of
 
     def find(self, of: Mapping[Any, Any], key: str, what: str, *, optional: bool = False) -> Any:
         """Return the name of the column of users, items, ...; only events must have the given name."""
@@ -60,7 +74,10 @@ class Reader:
 
     def number(self, of: Mapping[Any, Any], key: str, what: str) -> Int64Array:
         """Return the numbers of the identifiers in the column of users, items or sessions."""
-        numbers = self.numbers[key].add(of[self.find(of, key, what)], partial(_place, what))
+        column = of[self.find(of, key, what)]
+        numbers = self.numbers[key].add(column, partial(_place, what))
+        if len(numbers) != len(column):
+            raise InputError(f"{what}: the column of {key}s holds lists; write identifiers as text.")
         if not len(numbers):
             fix = "Check how they were written."
             fix = "If the first stage found nothing, skip this call." if what == "candidates" else fix
@@ -165,44 +182,59 @@ def seconds(column: Any, what: str) -> Float64Array:
     Raises `InputError` if one is missing or invalid.
     """
     values = array_of(column)
+    if values.ndim != 1:
+        raise InputError(f"{what} has shape {values.shape}; one time per row is needed. Flatten it.")
     if values.dtype.kind not in "iufM":
-        times = np.empty(len(values), dtype="datetime64[us]")
-        for row, cell in enumerate(cells_of(values)):
-            try:
-                times[row] = None if is_missing(cell) else _utc(cell)
-            except (TypeError, ValueError):
-                where = f", row {row}" if len(values) > 1 else ""
-                raise InputError(
-                    f"{what}{where}: {short_text(cell)} is not a time; a number, a date, or ISO 8601 text "
-                    "such as 2026-01-31T12:00:00 is needed. Convert it, e.g. by pandas.to_datetime."
-                ) from None
-        values = times
-    bad = np.isnat(values) if values.dtype.kind == "M" else ~np.isfinite(values)
+        values = _numbers_or_dates(values, what)
+    is_date = values.dtype.kind == "M"
+    bad = np.isnat(values) if is_date else ~np.isfinite(values)
     if bad.any():
         raise InputError(
             f"{what}: no time in row {int(np.argmax(bad))} (in {int(bad.sum()):,} of {len(bad):,} rows); "
             "every row needs one. Drop these rows."
         )
-    if values.dtype.kind == "M":
-        return values.astype("datetime64[us]").astype(np.int64) / 1e6
-    times = values.astype(np.float64)
-    if (latest := times.max(initial=0.0)) > _LATEST:
-        raise InputError(
-            f"{what}: {latest:.0f} is in the year {1970 + int(latest / 365.2425 / DAY):,}, for numbers are "
-            "seconds. Divide milliseconds by 1000, microseconds by 1,000,000."
-        )
+    if not is_date:
+        times = values.astype(np.float64)
+        if (far := np.abs(times) > _FURTHEST).any():
+            year = float(times[far][0].clip(-1e15, 1e15)) / (365.2425 * DAY) + 1970
+            raise InputError(
+                f"{what}: {times[far][0]:.6g} is in the year {year:,.0f}, for numbers are seconds. Divide "
+                "milliseconds by 1000, microseconds by 1,000,000."
+            )
+        return times
+    if (far := np.abs(values.astype("datetime64[Y]").astype(np.int64)) > _YEARS).any():
+        raise InputError(f"{what}: {values[far][0]} must be within {_YEARS:,} years of 1970. Correct it.")
+    return values.astype("datetime64[us]").astype(np.int64) / 1e6
+
+
+def _numbers_or_dates(values: Array, what: str) -> Array:
+    """Return objects as numbers if all are numbers, else as dates; NaN or NaT for missing ones."""
+    cells = cells_of(values)
+    try:
+        if all(is_missing(x) or (isinstance(x, Real | Decimal) and not isinstance(x, bool)) for x in cells):
+            return floats_of(cells)
+    except OverflowError:  # an integer that no float holds
+        return np.full(len(cells), 1e300)
+    times = np.empty(len(values), dtype="datetime64[us]")
+    for row, cell in enumerate(cells):
+        try:
+            times[row] = None if is_missing(cell) else _utc(cell)
+        except (TypeError, ValueError, OverflowError):
+            where = f", row {row}" if len(values) > 1 else ""
+            raise InputError(
+                f"{what}{where}: {short_text(cell)} is not a time; a number, a date, or ISO 8601 text "
+                "such as 2026-01-31T12:00:00 is needed. Convert it, e.g. by pandas.to_datetime."
+            ) from None
     return times
 
 
 def _utc(cell: Any) -> Any:
-    """Return a date without its zone, which NumPy does not read."""
+    """Return a date without its zone, which NumPy does not read; numbers would be microseconds to it."""
     if isinstance(cell, str):
-        from datetime import datetime
-
         cell = datetime.fromisoformat(cell)
+    if not isinstance(cell, date | np.datetime64):
+        raise TypeError
     if getattr(cell, "tzinfo", None) is not None:
-        from datetime import UTC
-
         cell = cell.astimezone(UTC).replace(tzinfo=None)
     return cell
 
@@ -216,6 +248,14 @@ def moment(value: Any, name: str) -> float:
 def iso(time: float) -> str:
     """Return a time as text: a date if the seconds since 1970 are large enough to be one."""
     return str(np.datetime64(int(time), "s")) if time >= 1e8 else f"{time:g}"
+
+
+def _size(column: Any) -> int | None:
+    """Return the number of values of a column; None if it is one value."""
+    try:
+        return None if isinstance(column, str) else len(column)
+    except TypeError:
+        return None
 
 
 def _place(what: str, row: int) -> str:

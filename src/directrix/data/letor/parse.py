@@ -27,6 +27,7 @@ from directrix.data.files import (
     stream_blocks,
 )
 from directrix.data.memory import check_left, check_room
+from directrix.data.sparse import prefers_csr
 from directrix.errors import InputError
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
@@ -144,8 +145,6 @@ def problem_of(line: int, code: int, token: bytes, dtype: str) -> Problem:
     return Problem(line, what.format(token=shown, dtype=dtype), *remedies)
 
 
-_CELLS_PER_ENTRY = 8  # above it sparse=None chooses CSR
-
 _HARD_NUMBERS = 4096  # room at first; more is made where it does not suffice
 _FLOAT32_LIMIT = 3.4028235677973362e38  # doubles above it round to infinity
 _FLOAT64_LIMIT = 1.7976931348623157e308
@@ -188,6 +187,8 @@ class Block:
     is_terminated: bool
     problems: list[Problem]
     n_problems: int
+    is_beyond: bool
+    """Whether the type cannot hold a value."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,10 @@ class BlockParser:
         n, n_entries = int(totals[kernel.ROWS]), int(totals[kernel.ENTRIES])
         doc_ids = None
         if totals[kernel.COMMENTS]:
-            doc_ids = [text[a:b].decode("utf-8", "replace") if b > a else None for a, b in spans[:n].tolist()]
+            doc_ids = [
+                text[a:b].decode("utf-8", "backslashreplace") if b > a else None
+                for a, b in spans[:n].tolist()
+            ]
         n_errors = int(totals[kernel.ERRORS])
         shown = errors[: min(n_errors, kernel.MAX_ERRORS)].tolist()
         block = Block(
@@ -273,6 +277,7 @@ class BlockParser:
             is_terminated=True,
             problems=[problem_of(line + 1, code, text[a:b], self.dtype.name) for line, code, a, b in shown],
             n_problems=n_errors,
+            is_beyond=any(code == kernel.VALUE_RANGE for _, code, *_ in shown),
         )
         return block, hard, totals
 
@@ -299,6 +304,7 @@ class BlockParser:
             stored[np.isnan(stored)] = 0.0
 
     def _add(self, block: Block, code: int, text: bytes, span: tuple[int, int]) -> None:
+        block.is_beyond |= code == kernel.VALUE_RANGE
         line = text.count(b"\n", 0, span[0]) + 1
         if all(line != problem.line for problem in block.problems):
             block.n_problems += 1
@@ -355,7 +361,7 @@ def _n_lines(text: bytes) -> int:
 
 def _is_thin(n_docs: int, width: int, n_entries: int, *, sparse: bool | None) -> bool:
     """Return whether features become CSR."""
-    return n_docs * width > _CELLS_PER_ENTRY * n_entries > 0 if sparse is None else sparse
+    return prefers_csr(n_docs, width, n_entries) if sparse is None else sparse
 
 
 def _without_gaps(dense: Array, blocks: list[Block], starts: list[int]) -> Array:

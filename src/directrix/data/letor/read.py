@@ -22,13 +22,14 @@ from directrix.data.files import (
     raise_problems,
     readable,
     stream_blocks,
+    to_number,
 )
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.letor.parse import Block, BlockParser, assemble, each_block, parse_file
 from directrix.data.queries import Queries, rows_as_queries
 from directrix.errors import InputError, warn
 from directrix.parameters import whole
-from directrix.types import Array, Int64Array
+from directrix.types import Array, Float64Array, Int64Array
 
 _MOST_FEATURES = 1 << 16  # of a table
 
@@ -36,7 +37,7 @@ _MOST_FEATURES = 1 << 16  # of a table
 def read_letor(
     path: str | os.PathLike[str],
     *,
-    dtype: npt.DTypeLike = np.float32,
+    dtype: npt.DTypeLike | None = None,
     sparse: bool | None = None,
     missing: Literal["error", "zero", "nan"] = "error",
     groups: str | os.PathLike[str] | None = None,
@@ -54,15 +55,17 @@ def read_letor(
     path : path
         A regular file, because it is read more than once: pipes and devices are rejected. Its compression is
         recognized by its first bytes, not its name.
-    dtype : float32 or float64
-        Type of the features. Numbers are rounded correctly to float64, then to this.
+    dtype : float32, float64, or None
+        Type of the features. Numbers are rounded correctly to float64, then to this. ``None`` chooses float32
+        unless a value is too large for it, such as the 1.79769313486e+308 of Istella.
     sparse : bool, or None
         CSR or dense features; ``None`` chooses CSR if less than one feature in eight is written.
     missing : {"error", "zero", "nan"}
         Meaning of the values ``NULL`` (LETOR 4) and ``nan``. "nan" is for models that support NaN.
     groups : path, or None
         File with the number of lines of each query, one per line, for files without qid, as in LightGBM. If
-        the first line has no qid, ``<path>.query`` is the default. Queries are then numbered from 0.
+        the first line has no qid, ``<path>.query`` or ``<path>.group`` is the default. Queries are then
+        numbered from 0.
     index_base : {1, 0}
         The lowest feature index that may occur; it becomes column 0.
     n_features : int, or None
@@ -84,7 +87,8 @@ def read_letor(
     Warns
     -----
     UserWarning
-        If the file may be truncated within its last number, because its last line lacks a newline.
+        If the file may be truncated within its last number, because its last line lacks a newline, or if
+        LightGBM or XGBoost would also read weights, positions or scores from a file next to it.
 
     Notes
     -----
@@ -104,9 +108,13 @@ def read_letor(
     path = path_of(path)
     _check_options(dtype, missing, index_base, n_features)
     with readable(path):
+        _warn_of_neighbors(path)
         side = side_file(path) if groups is None else Path(groups)
-        parser = BlockParser(path, np.dtype(dtype), missing, index_base, want_qid=side is None)
+        parser = BlockParser(path, np.dtype(dtype or np.float32), missing, index_base, want_qid=side is None)
         blocks, dense = parse_file(path, parser, n_features, sparse=sparse)
+        if dtype is None and any(block.is_beyond for block in blocks):
+            parser = replace(parser, dtype=np.dtype(np.float64))
+            blocks, dense = parse_file(path, parser, n_features, sparse=sparse)
     qptr, query_ids = check_blocks(path, blocks, side)
     doc_ids = doc_ids_of(blocks) if any(block.doc_ids is not None for block in blocks) else None
     labels = np.concatenate([block.labels for block in blocks])
@@ -150,9 +158,11 @@ def doc_ids_of(blocks: list[Block]) -> Array:
     return object_array(itertools.chain.from_iterable(b.doc_ids or [None] * len(b.labels) for b in blocks))
 
 
-def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_features: int | None) -> None:
+def _check_options(
+    dtype: npt.DTypeLike | None, missing: str, index_base: int, n_features: int | None
+) -> None:
     try:
-        is_known = np.dtype(dtype) in (np.dtype(np.float32), np.dtype(np.float64))
+        is_known = dtype is None or np.dtype(dtype) in (np.dtype(np.float32), np.dtype(np.float64))
     except TypeError:  # not the name of any type
         is_known = False
     if not is_known:
@@ -165,9 +175,10 @@ def _check_options(dtype: npt.DTypeLike, missing: str, index_base: int, n_featur
 
 
 def side_file(path: Path) -> Path | None:
-    """Return ``<path>.query`` if it exists and the first line of data has no qid."""
-    side = path.with_name(path.name + ".query")
-    if not side.is_file():
+    """Return ``<path>.query`` or ``<path>.group`` if it exists and the first line of data has no qid."""
+    sides = (path.with_name(path.name + ending) for ending in (".query", ".group"))
+    side = next((side for side in sides if side.is_file()), None)
+    if side is None:
         return None
     with open_data(path) as file:
         for line in file:
@@ -175,6 +186,35 @@ def side_file(path: Path) -> Path | None:
             if words:
                 return None if any(word.startswith(b"qid:") for word in words[1:2]) else side
     return side
+
+
+_NEIGHBORS = {".weight": "weights", ".position": "positions", ".init": "scores", ".base_margin": "scores"}
+"""What LightGBM and XGBoost read from files next to data, by the endings that follow the name."""
+
+
+def _warn_of_neighbors(path: Path) -> None:
+    for ending, what in _NEIGHBORS.items():
+        if path.with_name(side := path.name + ending).is_file():
+            warn(
+                f"{path} is read without the {what} in {side}. `directrix train` reads weights, `fit` takes "
+                "them as sample_weight, and `directrix clicks train` learns from positions of clicks.",
+                stacklevel=3,
+            )
+
+
+def side_weights(path: Path) -> Float64Array | None:
+    """Return the numbers in ``<path>.weight``, one per line; None if there is no such file."""
+    side = path.with_name(path.name + ".weight")
+    if not side.is_file():
+        return None
+    with readable(side), open_data(side) as file:
+        lines = [line.decode("utf-8", "replace").strip() for line in file]
+    weights = np.array([to_number(line) for line in lines])
+    bad = np.flatnonzero(~((weights >= 0.0) & (weights < np.inf))).tolist()
+    problems = (f"the weight is {lines[row][:40]!r}; a finite number >= 0 is needed" for row in bad)
+    fix = "Write one weight per line of data, or per query."
+    raise_problems(side, [Problem(row + 1, text, fix) for row, text in zip(bad, problems, strict=True)])
+    return weights
 
 
 def _check_last_line(path: Path, blocks: list[Block]) -> None:
@@ -282,18 +322,23 @@ def letor_parts(path: Path, missing: str) -> Iterator[Queries]:
     """
     check_missing(missing)
     with readable(path):
+        _warn_of_neighbors(path)
         side = side_file(path)
-        parser = BlockParser(path, np.dtype(np.float32), missing, 1, want_qid=side is None)
-        seen, width, has_docs = [], 0, False
-        for block in each_block(path, parser):
-            width, has_docs = max(width, block.width), has_docs or block.doc_ids is not None
-            if width > _MOST_FEATURES:
-                raise InputError(
-                    f"{path}: it has a feature {width}; Parquet and Arrow files hold all features of every "
-                    f"row, and at most {_MOST_FEATURES:,} are possible. Keep the text, whose zeros take no "
-                    "space."
-                )
-            seen.append(_without_rows(block))
+        for dtype in (np.float32, np.float64):
+            parser = BlockParser(path, np.dtype(dtype), missing, 1, want_qid=side is None)
+            seen, width, has_docs, is_beyond = [], 0, False, False
+            for block in each_block(path, parser):
+                width, has_docs = max(width, block.width), has_docs or block.doc_ids is not None
+                if width > _MOST_FEATURES:
+                    raise InputError(
+                        f"{path}: it has a feature {width}; Parquet and Arrow files hold all features of "
+                        f"every row, and at most {_MOST_FEATURES:,} are possible. Keep the text, whose zeros "
+                        "take no space."
+                    )
+                is_beyond |= block.is_beyond
+                seen.append(_without_rows(block))
+            if not is_beyond:
+                break
         qptr, _ = check_blocks(path, seen, side)
         first = 0
         for block, features in each_block(path, parser, width):

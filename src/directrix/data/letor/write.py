@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from directrix.data.files import replacing
+from directrix.data.grouping import identifier_text
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.types import Array
@@ -128,7 +129,7 @@ def letor_comment(doc_id: object, row: int) -> str:
     """Return the comment that names the document of a row."""
     if doc_id is None:
         return ""
-    text = str(doc_id)
+    text = identifier_text(doc_id)
     if text and not _BLANK.search(text):
         return f" #docid = {text}"
     has_blank_end = not text or _BLANK.match(text[0]) or _BLANK.match(text[-1])

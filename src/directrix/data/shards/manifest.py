@@ -16,6 +16,7 @@ from directrix.data.files import readable, replacing
 from directrix.data.shards.context import MANIFEST, is_sharded
 from directrix.data.statistics import Moments
 from directrix.errors import InputError, short_text
+from directrix.parsing import json_of
 from directrix.schema import check
 from directrix.types import Float64Array
 
@@ -141,7 +142,7 @@ def read_manifest(folder: Path) -> Manifest:
     with readable(path):
         content = path.read_bytes()
     try:
-        data = json.loads(content)
+        data = json_of(content)
         check(data, _FORM)
         if data["sha256"] != _digest_of(data):
             raise ValueError("it has changed since it was written, as its SHA-256 shows")

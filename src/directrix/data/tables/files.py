@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import json
 import os
 import re
 from collections import Counter
@@ -20,8 +19,16 @@ from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.formats import ARROW, content_of, table_files, text_table
 from directrix.data.frames import Categories, categories_from
 from directrix.data.stored import Extent
-from directrix.data.tables.text import header_of, not_a_number, read_columns, text_batches
+from directrix.data.tables.text import (
+    TO_UTF8,
+    header_of,
+    not_a_number,
+    read_columns,
+    row_places,
+    text_batches,
+)
 from directrix.errors import InputError, MissingExtra
+from directrix.parsing import json_of
 
 
 def import_arrow() -> Any:
@@ -64,9 +71,14 @@ def decoding(path: Path) -> Iterator[None]:
         reason = re.sub(
             r"Row #(\d+)", r"row \1 (the names are row 1)", reason
         )  # not the line: cells may hold several
+        remedy = "A complete file is needed; write or fetch it again."
+        if text_table(path) and re.search("utf-?8", reason, re.IGNORECASE):
+            remedy = TO_UTF8
+        elif "changed from" in reason:
+            remedy = "A column has one type: write its values as numbers or as text, in quotes."
         raise InputError(
             f"{path} cannot be read as a {'CSV, TSV or JSON' if text_table(path) else 'Parquet or Arrow'} "
-            f"file: {reason}. A complete file is needed; write or fetch it again."
+            f"file: {reason}. {remedy}"
         ) from error
 
 
@@ -154,8 +166,8 @@ def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) ->
         )
     n, metadata = kind.list_size, schema.metadata or {}
     try:
-        in_file = _names_from(json.loads(metadata[FEATURE_NAMES]), n) if FEATURE_NAMES in metadata else None
-        categories = categories_from(json.loads(metadata[CATEGORIES]), n) if CATEGORIES in metadata else None
+        in_file = _names_from(json_of(metadata[FEATURE_NAMES]), n) if FEATURE_NAMES in metadata else None
+        categories = categories_from(json_of(metadata[CATEGORIES]), n) if CATEGORIES in metadata else None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: its metadata do not fit its features ({error}); write it again.") from None
     return Layout(in_file, n, *of, given[0], _dtype([kind.value_type]), stored=categories, width=n)
@@ -202,8 +214,9 @@ def _check_numbers(path: Path, kinds: dict[str, Any], label: str | None, cells: 
     others = {name: kind for name, kind in kinds.items() if not (_is_number(kind) or types.is_null(kind))}
     if not others:
         return
+    place = row_places(path)
     shown = ", ".join(
-        f"{name!r} ({kind}{'' if cells is None else not_a_number(cells.column(name))})"
+        f"{name!r} ({kind}{'' if cells is None else not_a_number(cells.column(name), place)})"
         for name, kind in others.items()
     )
     if label in others:

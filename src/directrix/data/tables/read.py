@@ -16,11 +16,12 @@ from directrix.data.checks import check_labels, check_missing, is_empty
 from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.files import path_of
 from directrix.data.frames import by_column, check_cells, places, zeros_for_missing
-from directrix.data.grouping import object_array, run_starts
+from directrix.data.grouping import object_array, plain_identifier, run_starts
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled, rows_as_queries
 from directrix.data.stored import RawRows, StoredFeatures
 from directrix.data.tables.files import Layout, TableFiles, decoding
+from directrix.data.tables.text import row_places
 from directrix.errors import InputError, amount
 from directrix.types import Array, Float64Array
 
@@ -44,8 +45,12 @@ class Batch(NamedTuple):
         """The row after the last, over all files."""
         return self.start + int(self.columns.num_rows)
 
+    def place(self, row: Any) -> str:
+        """Return the place of one of these rows for messages."""
+        return row_places(self.path)(self.row + int(row))
+
     def _fail(self, row: Any, column: Any, what: str, **remedies: str) -> NoReturn:
-        raise InputError(f"{self.path}: row {self.row + int(row)}, column {column!r}: {what}", **remedies)
+        raise InputError(f"{self.place(row)}, column {column!r}: {what}", **remedies)
 
     def _complete(self, name: str) -> Any:
         """Return a column without nulls."""
@@ -67,7 +72,7 @@ class Batch(NamedTuple):
         if name is None:
             return np.zeros(self.columns.num_rows)
         column = self._complete(name).to_numpy(zero_copy_only=False)
-        return check_labels(column, place=lambda row: f"{self.path}: row {self.row + row}, column {name!r}")
+        return check_labels(column, place=lambda row: f"{self.place(row)}, column {name!r}")
 
     def qids(self) -> Array:
         """Return queries, int64 or Python objects."""
@@ -76,7 +81,7 @@ class Batch(NamedTuple):
             column = column.dictionary_decode()
         if str(column.type).startswith(("int", "uint")) and str(column.type) != "uint64":
             return column.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
-        values = object_array(column.to_pylist())
+        values = object_array(map(plain_identifier, column.to_pylist()))
         if (values != values).any():
             what = "it is nan; every row belongs to a query. Drop these rows."
             self._fail(np.argmax(values != values), self.layout.qid, what)
@@ -85,7 +90,11 @@ class Batch(NamedTuple):
     def docs(self) -> Any:
         """Return identifiers of documents, with None for missing ones; None if there is no such column."""
         name = self.layout.doc_id
-        return None if name is None else object_array(self.columns.column(name).to_pylist())
+        return (
+            None
+            if name is None
+            else object_array(map(plain_identifier, self.columns.column(name).to_pylist()))
+        )
 
     def features(self, missing: str = "error") -> Array:
         """Return (n_rows, n_features), finite, or NaN if it is allowed; 0 for a category."""
@@ -107,7 +116,7 @@ class Batch(NamedTuple):
                 for feature, column in enumerate(columns):
                     rows[first : first + _ROWS, feature] = column[first : first + _ROWS]
         read = f", in rows {self.row} to {self.row + n - 1}"
-        check_cells(rows, missing, names, lambda row: f"{self.path}: row {self.row + row}", read)
+        check_cells(rows, missing, names, self.place, read)
         return zeros_for_missing(rows, self.layout.stored) if missing == "zero" else rows
 
     def cells(self, name: str) -> list[Any]:
@@ -143,7 +152,7 @@ class QueryRuns:
                 continue
             if qid in self._seen:
                 raise InputError(
-                    f"{batch.path}: row {batch.row + row}: query {qid!r} starts again after other "
+                    f"{batch.place(row)}: query {qid!r} starts again after other "
                     "queries; the rows of a query must be together where the table is read part by part.",
                     python="Sort the table by qid, or read it into memory, where rows are grouped: "
                     "directrix.data.read_parquet(path).",

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from directrix.data.files import open_data, readable, stream_blocks, to_number
 from directrix.data.formats import text_table
 from directrix.errors import InputError
 
+TO_UTF8 = "Convert the file, e.g. `iconv -f latin1 -t utf-8 OLD > NEW`."
 _SIGNS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 16 << 20  # bytes read together; a line must fit into it
 _DEEPEST = 64  # brackets within brackets; pyarrow's process ends at some ten thousand
@@ -27,7 +28,9 @@ _BRACKET = re.compile(rb"[][{}]")
 def header_of(path: Path) -> list[str]:
     """Return the names in the first line, or in the first object of JSON lines."""
     with readable(path), open_data(path) as file:
-        line = file.readline(_BLOCK).decode("utf-8", "backslashreplace")
+        line = "\n"
+        while line and not line.strip():
+            line = file.readline(_BLOCK).decode("utf-8", "backslashreplace")
     if sign := _SIGNS.get(text_table(path)):
         return next(csv.reader(io.StringIO(line), delimiter=sign), [])
     with suppress(ValueError):
@@ -37,13 +40,10 @@ def header_of(path: Path) -> list[str]:
 
 def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
     """Return a file as a table; identifiers are text, which keeps 007, or integers if all are."""
-    import pyarrow.json
-
+    known = {names.qid, names.doc_id, *KNOWN["qid"], *KNOWN["doc_id"]}
     if text_table(path) == "jsonl":
         with open_data(path) as file:
-            text = pa.BufferReader(_objects(path, file.read()))
-        return _fixed(pa, pyarrow.json.read_json(text, pyarrow.json.ReadOptions(block_size=_BLOCK)))
-    known = {names.qid, names.doc_id, *KNOWN["qid"], *KNOWN["doc_id"]}
+            return _fixed(pa, _of_json(pa, path, file.read(), known.union(names.categorical or ())))
     ids = [name for name in header_of(path) if name in known]
     types = dict.fromkeys([*ids, *(names.categorical or ())], pa.string())
     table = _of_csv(pa, path, types)
@@ -64,18 +64,41 @@ def text_batches(pa: Any, path: Path, names: ColumnNames) -> Iterator[Any]:
     The first block decides the types of the other columns of CSV and TSV.
     """
     import pyarrow.csv
-    import pyarrow.json
 
     if text_table(path) == "jsonl":
         with open_data(path) as file:
             for block in stream_blocks(file, _BLOCK):
-                objects = pa.BufferReader(_objects(path, block))
-                yield pyarrow.json.read_json(objects, pyarrow.json.ReadOptions(block_size=2 * _BLOCK))
+                yield _of_json(pa, path, block, names.categorical or ())
         return
     types = {name: pa.string() for name in header_of(path) if name in (names.categorical or ())}
     with open_data(path) as file, pyarrow.csv.open_csv(file, *_csv_options(pa, path, types)) as reader:
         for batch in reader:
             yield pa.Table.from_batches([batch])
+
+
+def _of_json(pa: Any, path: Path, text: bytes, ids: Iterable[Any]) -> Any:
+    """Return JSON lines as a table; text that looks like a time stays text.
+
+    Raises `InputError` if identifiers are integers beyond 64 bits, which become floats.
+    """
+    import pyarrow.json
+
+    # pyarrow makes times of text, two of which may be one
+    objects, options = _objects(path, text), pyarrow.json.ReadOptions(block_size=2 * _BLOCK)
+    table = pyarrow.json.read_json(pa.BufferReader(objects), options)
+    if times := [(field.name, pa.string()) for field in table.schema if pa.types.is_temporal(field.type)]:
+        as_text = pyarrow.json.ParseOptions(explicit_schema=pa.schema(times))
+        again = pyarrow.json.read_json(pa.BufferReader(objects), options, as_text)
+        table = again.select(table.column_names)
+    for name in {*ids}.intersection(table.column_names):
+        if not pa.types.is_floating(table.schema.field(name).type):
+            continue
+        if (largest := pa.compute.max(pa.compute.abs(table[name])).as_py() or 0.0) >= 2.0**53:
+            raise InputError(
+                f"{path}: the column {name!r} holds {largest:.0f}, which is rounded; names must be text or "
+                "integers of 64 bits. Write them in quotes."
+            )
+    return table
 
 
 def _of_csv(pa: Any, path: Path, types: dict[Any, Any]) -> Any:
@@ -101,7 +124,15 @@ def _csv_options(pa: Any, path: Path, types: dict[Any, Any]) -> tuple[Any, Any, 
 
 
 def _objects(path: Path, text: bytes) -> bytes:
-    """Return JSON lines; `InputError` for content that crashes pyarrow: a `null`, or deeply nested lists."""
+    """Return JSON lines; `InputError` for content that crashes pyarrow: a `null`, or deeply nested lists.
+
+    Text that is not UTF-8 is rejected too, which pyarrow does not check.
+    """
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        number = text.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}:{number}: the text is not UTF-8, which is needed. {TO_UTF8}") from None
     for place, line in enumerate(text.split(b"\n"), start=1):
         if line.lstrip()[:1] not in (b"", b"{"):
             raise InputError(
@@ -114,6 +145,35 @@ def _objects(path: Path, text: bytes) -> bytes:
                 "texts, and lists of numbers are needed. Leave that column out."
             )
     return text
+
+
+def row_places(path: Path) -> Callable[[int], str]:
+    """Return a function from a row to its place for messages: the line of text, or the row, from 0."""
+    form, begins = text_table(path), list[int]()
+
+    def place(row: int) -> str:
+        if not form:
+            return f"{path}: row {row}"
+        if not begins:  # most files have no problems
+            begins.extend(_begins(path, form))
+        return f"{path}:{begins[row]}"
+
+    return place
+
+
+def _begins(path: Path, form: str) -> Iterator[int]:
+    """Yield the line on which each row begins: cells may hold line ends, and empty lines are no rows."""
+    with readable(path), open_data(path) as file:
+        if form == "jsonl":
+            yield from (number for number, line in enumerate(file, start=1) if line.strip())
+            return
+        rows = csv.reader(io.TextIOWrapper(file, "utf-8", "replace", newline=""), delimiter=_SIGNS[form])
+        begin, is_header = 1, True
+        for row in rows:
+            if row and not is_header:
+                yield begin
+            is_header = is_header and not row
+            begin = rows.line_num + 1
 
 
 def _is_deep(line: bytes) -> bool:
@@ -146,11 +206,11 @@ def _integers(pa: Any, column: Any) -> Any:
     return numbers if numbers.cast(pa.string()).equals(column) else column
 
 
-def not_a_number(column: Any) -> str:
+def not_a_number(column: Any, place: Callable[[int], str]) -> str:
     """Return the first cell of a text column that is not a number, for messages; "" if there is none."""
     cells = enumerate(column.to_pylist())
     bad = next(
         ((row, cell) for row, cell in cells if isinstance(cell, str) and to_number(cell) != to_number(cell)),
         None,
     )
-    return "" if bad is None else f", {bad[1][:40]!r} in row {bad[0]}"
+    return "" if bad is None else f", {bad[1][:40]!r} at {place(bad[0])}"

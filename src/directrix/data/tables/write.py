@@ -13,7 +13,7 @@ import numpy as np
 
 from directrix.data.files import replacing
 from directrix.data.formats import ARROW
-from directrix.data.grouping import object_array
+from directrix.data.grouping import identifier_text, object_array
 from directrix.data.interactions.build import Interactions
 from directrix.data.letor.write import is_integer
 from directrix.data.queries import Queries
@@ -111,26 +111,30 @@ class _Sink:
         pa, (features, labels, qids, docs) = self._pa, zip(*self._kept, strict=True)
         self._kept, self._bytes = [], 0
         rows = np.concatenate(features)
-        columns = [self._qids(np.concatenate(qids)), pa.array(np.concatenate(labels))]
+        columns = [self._ids("qid", np.concatenate(qids)), pa.array(np.concatenate(labels))]
         if "docid" in self._schema.names:
-            texts = [None if d is None else str(d) for d in np.concatenate(docs)]
-            columns.append(pa.array(texts, pa.string()))
+            names = np.concatenate(docs)
+            if self._schema.field("docid").type == pa.string():
+                names = object_array(None if d is None else identifier_text(d) for d in names)
+            columns.append(self._ids("docid", names))
         columns.append(pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), rows.shape[1]))
         batch = pa.record_batch(columns, schema=self._schema)
         options = {"row_group_size": batch.num_rows} if self._is_parquet else {}
         self._writer.write_batch(batch, **options)
 
-    def _qids(self, qids: Array) -> Any:
-        wanted, bad = self._schema.field("qid").type, []
-        if qids.dtype != np.int64:  # checked here, since pyarrow cuts 1.5 to 1
+    def _ids(self, column: str, ids: Array) -> Any:
+        wanted, bad = self._schema.field(column).type, []
+        if ids.dtype != np.int64:  # checked here, since pyarrow cuts 1.5 to 1
             is_whole = wanted == self._pa.int64()
-            bad = [q for q in qids.tolist() if not (is_integer(q) if is_whole else isinstance(q, str))]
+            known = [one for one in ids.tolist() if one is not None]
+            bad = [one for one in known if not (is_integer(one) if is_whole else isinstance(one, str))]
         if bad:
+            of, name = ("query", "qid") if column == "qid" else ("document", "doc_ids")
             raise InputError(
-                f"query {bad[0]!r} is not of type {wanted}; files need identifiers that are all integers of "
-                "64 bits or all text. Type qid=[str(q) for q in qid]."
+                f"{of} {bad[0]!r} is not of type {wanted}; files need identifiers that are all integers of "
+                f"64 bits or all text. Type {name}=[str(x) for x in {name}]."
             )
-        return self._pa.array(qids, wanted)
+        return self._pa.array(ids, wanted)
 
     def _open(self, rows: Array, qids: Array, q: Queries) -> None:
         pa = self._pa
@@ -138,11 +142,13 @@ class _Sink:
             raise InputError(
                 f"{self._path} was not written: there are no features. Give at least one column."
             )
+        names = [] if q.doc_ids is None else [name for name in q.doc_ids.tolist() if name is not None]
+        are_whole = bool(names) and all(map(is_integer, names))
         value = pa.field("item", pa.from_numpy_dtype(rows.dtype), nullable=False)
         fields = [
             ("qid", pa.string() if isinstance(qids.tolist()[0], str) else pa.int64()),
             ("label", pa.float64()),
-            *[("docid", pa.string())] * (q.doc_ids is not None),
+            *[("docid", pa.int64() if are_whole else pa.string())] * (q.doc_ids is not None),
             ("features", pa.list_(value, rows.shape[1])),
         ]
         is_sampled = isinstance(q, Interactions) and bool((q.sampling < 1.0).any())

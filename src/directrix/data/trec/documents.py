@@ -11,19 +11,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.checks import floats_of, is_missing
-from directrix.data.columns import LABELS, ColumnNames, find
-from directrix.data.files import Problem, open_data, raise_line_problems, readable, stream_blocks, to_number
+from directrix.data.checks import floats_of, is_empty
+from directrix.data.columns import DOC, LABELS, QUERY, SCORES, SUBTOPICS, ColumnNames, find
+from directrix.data.files import (
+    Problem,
+    open_data,
+    raise_line_problems,
+    raise_problems,
+    readable,
+    stream_blocks,
+    to_number,
+)
 from directrix.data.frames import array_of, cells_of, columns_of
-from directrix.data.grouping import check_identifiers, group_by_query, object_array
+from directrix.data.grouping import check_identifiers, group_by_query, identifier_text, object_array
 from directrix.data.memory import check_room
-from directrix.errors import InputError
+from directrix.errors import InputError, amount, short_text
 from directrix.types import Array, Float64Array, Int64Array
 
 _LINES = {
     "score": "Each line reads `query Q0 document rank score tag`.",
     "label": "Each line reads `query iteration document label`, or `query document label`.",
 }
+_REPEATED = "Remove one of them; of a frame: frame.drop_duplicates([...]).", "Remove one of them."
+_DROPPED = "Drop such rows, e.g. frame.dropna().", "Correct or remove such rows."
 _PLACES = {6: (2, 4), 4: (2, 3), 3: (1, 2)}  # of document and value, by the number of columns
 
 
@@ -45,8 +55,8 @@ def grouped(
     values: Float64Array,
     subtopics: Sequence[str] | None,
     place: Callable[[int], str],
-) -> Documents:
-    """Group rows by query; raise `InputError` for a repeated document of a query or subtopic."""
+) -> tuple[Documents, list[Problem]]:
+    """Group rows by query; return also the rows that repeat a document of a query or subtopic."""
     rows, qptr, query_ids = group_by_query(queries)
     ids, doc_ids, values = tuple(map(str, query_ids)), object_array(docs)[rows], values[rows]
     joined, keys = None, doc_ids
@@ -54,18 +64,17 @@ def grouped(
         names = object_array(subtopics)[rows]
         if joined := _by_subtopic(ids, qptr, doc_ids, values, names):
             keys = object_array(zip(doc_ids, names, strict=True))
+    problems = []
     for query, (first, last) in zip(ids, pairwise(qptr.tolist()), strict=True):
+        if len(set(keys[first:last])) == last - first:
+            continue
         seen: dict[Any, int] = {}
-        if len(set(keys[first:last])) < last - first:
-            twice = next(i for i in range(first, last) if seen.setdefault(keys[i], i) != i)
-            of = f" of subtopic {keys[twice][1]!r}" if joined else ""
-            raise InputError(
-                f"{place(rows[twice])}: query {query} has the document {doc_ids[twice]!r}{of} already, at "
-                f"{place(rows[seen[keys[twice]]])}; each one may occur once.",
-                python="Remove one of them; of a frame: frame.drop_duplicates([...]).",
-                shell="Remove one of them.",
-            )
-    return joined or Documents(ids, qptr, doc_ids, values, None)
+        for i in range(first, last):
+            if (before := seen.setdefault(keys[i], i)) != i:
+                of = f" of subtopic {keys[i][1]!r}" if joined else ""
+                what = f"query {query} has the document {doc_ids[i]!r}{of} already, at {place(rows[before])}"
+                problems.append(Problem(int(rows[i]), f"{what}; each one may occur once", *_REPEATED))
+    return joined or Documents(ids, qptr, doc_ids, values, None), problems
 
 
 def _by_subtopic(
@@ -99,51 +108,93 @@ def _by_subtopic(
 
 def read_document_table(path: Path, value: str, call: str, names: Mapping[str, Hashable | None]) -> Documents:
     """Read a table of runs or judgments; see `of_frame`."""
-    from directrix.data.tables.files import table_of
+    from directrix.data.tables.files import column_names, table_of
+    from directrix.data.tables.text import row_places
 
-    given = ColumnNames(qid=names["qid"], doc_id=names["doc_id"])
-    return of_frame(table_of(path, given), value, str(path), names, call)
+    if len(known := column_names(path)) == 1:  # perhaps of other separators, with which rows have no columns
+        find(known, "qid", names["qid"], str(path), call)
+    texts = tuple(filter(None, (names.get("subtopic"), *SUBTOPICS)))
+    given = ColumnNames(qid=names["qid"], doc_id=names["doc_id"], categorical=texts)
+    return of_frame(table_of(path, given), value, str(path), names, call, row_places(path))
 
 
-def of_frame(frame: Any, value: str, what: str, names: Mapping[str, Hashable | None], call: str) -> Documents:
+def of_frame(
+    frame: Any,
+    value: str,
+    what: str,
+    names: Mapping[str, Hashable | None],
+    call: str,
+    place: Callable[[int], str] | None = None,
+) -> Documents:
     """Return the rows of a frame, or of a dict ``{query: {document: value}}``, grouped by query.
 
     ``value`` is "score" or "label". ``names`` are the columns given by the user: "qid", "doc_id", the value,
-    and "subtopic" for labels. Messages begin with ``what``, and advise a call that begins with ``call``.
+    and "subtopic" for labels. Messages begin with ``what``, or with the ``place`` of a row, and advise a call
+    that begins with ``call``.
     """
-    queries, docs, numbers, subtopics = _columns(frame, value, what, names, call)
-    of_queries, of_docs = _words(queries, what, "query"), _words(docs, what, "document")
-    cells = array_of(numbers)
-    if not len(of_queries) == len(of_docs) == cells.size:
+    place = place or f"{what}, row {{}}".format
+    kinds = "query", "document", value, "subtopic"
+    columns = dict(zip(kinds, _columns(frame, value, what, names, call), strict=True))
+    numbers = array_of(columns.pop(value)).ravel()
+    cells = {kind: cells_of(column) for kind, column in columns.items() if column is not None}
+    n_rows = [len(cells["query"]), len(cells["document"]), numbers.size]
+    if len({*n_rows}) > 1:
         raise InputError(
-            f"{what}: the columns of queries, documents and {value}s have {len(of_queries)}, {len(of_docs)} "
-            f"and {cells.size} rows; each needs one per document."
+            f"{what}: the columns of queries, documents and {value}s have {n_rows[0]}, {n_rows[1]} "
+            f"and {n_rows[2]} rows; each needs one per document."
         )
+    problems = [
+        Problem(row, f"the {kind} is missing; each row needs one", *_DROPPED)
+        for kind, of in cells.items()
+        for row, cell in enumerate(of)
+        if is_empty(cell)
+    ]
+    column, bad = _numbers(numbers, value, call)
+    texts = {kind: list(map(identifier_text, of)) for kind, of in cells.items()}
+    documents, repeated = grouped(texts["query"], texts["document"], column, texts.get("subtopic"), place)
+    known = {problem.line for problem in problems}
+    raise_problems(what, problems + bad + [one for one in repeated if one.line not in known], place=place)
+    for kind, of in texts.items():
+        check_identifiers(of, kind, place)
+    return documents
+
+
+def _numbers(cells: Array, value: str, call: str) -> tuple[Float64Array, list[Problem]]:
+    """Return the values of a column, and its rows whose value is not a finite number."""
     try:
-        column = floats_of(cells.ravel())
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(
-            f"{what}: the column of {value}s must hold numbers only ({error}).",
-            python=f"Correct those rows, or name another column: {call}, {value}=NAME).",
-            shell=f"Correct those rows, or type --{value}-column NAME.",
-        ) from None
-    if bad := np.flatnonzero(~np.isfinite(column)).tolist():
-        lacks = "was not retrieved" if value == "score" else "is not judged"
-        raise InputError(
-            f"{what}: the value of row {bad[0]} is {column[bad[0]]} ({len(bad)} in all); finite numbers are "
-            f"needed: a document without a row {lacks}.",
-            python="Drop those rows, e.g. frame.dropna().",
-            shell="Remove those rows.",
-        )
-    of_subtopics = None if subtopics is None else _words(subtopics, what, "subtopic")
-    return grouped(of_queries, of_docs, column, of_subtopics, f"{what}, row {{}}".format)
+        values = floats_of(cells)
+    except (TypeError, ValueError, OverflowError):
+        values = np.array([_number(cell) for cell in cells.tolist()])
+    bad = np.flatnonzero(~np.isfinite(values)).tolist()
+    lacks = "was not retrieved" if value == "score" else "is not judged"
+    fix = "Correct or drop such rows, e.g. frame.dropna(): a document without a row"
+    remedies = f"{fix} {lacks}.", f"Correct or remove such rows: a document without a row {lacks}."
+    if len(bad) == len(values):
+        remedies = f"Name another column: {call}, {value}=NAME).", f"Type --{value}-column NAME."
+    texts = ["missing" if is_empty(cell) else short_text(cell, 40) for cell in cells[bad].tolist()]
+    problems = (f"the {value} is {text}; a finite number is needed" for text in texts)
+    return values, [Problem(row, text, *remedies) for row, text in zip(bad, problems, strict=True)]
+
+
+def _number(cell: Any) -> float:
+    try:
+        return float(floats_of([cell])[0])
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def _columns(
     frame: Any, value: str, what: str, names: Mapping[str, Hashable | None], call: str
 ) -> Iterator[Any]:
     """Columns of queries, documents, values and subtopics, None if there are none."""
-    if isinstance(frame, Mapping) and all(isinstance(entry, Mapping) for entry in frame.values()):
+    if isinstance(frame, Mapping) and {*frame}.isdisjoint((*QUERY, *DOC, *SCORES, *LABELS, *names.values())):
+        bad = next((query for query, entry in frame.items() if not isinstance(entry, Mapping)), None)
+        if bad is not None:
+            raise InputError(
+                f"{what}: a dict must be {{query: {{document: {value}}}}} or hold columns with known names, "
+                f"got {short_text(frame[bad])} for {short_text(bad)}.",
+                python=f"Type {{query: {{document: {value}}}}}, or name the columns: {call}, qid=NAME).",
+            )
         rows = [(query, doc, number) for query, docs in frame.items() for doc, number in docs.items()]
         yield from zip(*rows, strict=True) if rows else ((), (), ())
         yield None
@@ -163,40 +214,19 @@ def _columns(
         yield None if name is None else columns[name]
 
 
-def _words(column: Any, what: str, which: str) -> list[str]:
-    """Identifiers as text: 351 and "351" are the same topic."""
-    cells = cells_of(column)
-    bad = next((row for row, cell in enumerate(cells) if is_missing(cell)), None)
-    if bad is not None:
-        raise InputError(
-            f"{what}: the {which} of row {bad} is missing; each row needs one.",
-            python="Drop such rows, e.g. frame.dropna().",
-            shell="Remove such rows.",
-        )
-    words = [str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells]
-    check_identifiers(words, which, lambda row: f"{what}, row {row}")
-    return words
-
-
 def read_lines(path: Path, value: str) -> tuple[str, Documents]:
     """Read lines of text; return the last word of the first line (the tag of a run) and the documents.
 
-    The first line decides how many columns judgments have.
+    Most lines of the first block decide how many columns judgments have.
 
-    Raises `InputError` if the file cannot be read, or with all lines that have another number of columns or a
-    value that is not a finite number.
+    Raises `InputError` if the file cannot be read, or with all lines that have another number of columns, a
+    value that is not a finite number, or a document that its query already has.
     """
     queries, docs, subtopics, shared = list[str](), list[str](), list[str](), dict[str, str]()
     values, lines, problems, wanted, tag = list[Array](), list[Array](), list[Problem](), 0, ""
     for words, where, counts in _blocks(path):
         if not wanted:
-            wanted = 6 if value == "score" else 3 if counts[0] == 3 else 4
-            if (wanted, counts[0]) in ((4, 6), (6, 4)):
-                given, needed = ("a run", "judgments") if wanted == 4 else ("judgments", "a run")
-                raise InputError(
-                    f"{path} must be {needed} ({wanted} columns), and line {where[0]} has {counts[0]}, as in "
-                    f"{given}. Swap the two files."
-                )
+            wanted = _n_columns(path, value, counts, where)
             tag = _decoded(words[: counts[0]])[-1]
         is_good = counts == wanted
         if not is_good.all():
@@ -211,11 +241,40 @@ def read_lines(path: Path, value: str) -> tuple[str, Documents]:
         for names, at in ((queries, 0), (subtopics, 1))[: 2 if wanted == 4 else 1]:
             texts = _decoded(words[at::wanted])
             names.extend(map(shared.setdefault, texts, texts))  # one string for each name
-    raise_line_problems(path, problems)
     if not wanted:
         raise InputError(f"{path} has no data; at least one line is needed. {_LINES[value]}")
     numbers, where = np.concatenate(values), np.concatenate(lines)
-    return tag, grouped(queries, docs, numbers, subtopics or None, lambda row: f"{path}:{where[row]}")
+    documents, repeated = grouped(
+        queries, docs, numbers, subtopics or None, lambda row: f"{path}:{where[row]}"
+    )
+    problems += [problem._replace(line=int(where[problem.line])) for problem in repeated]
+    raise_line_problems(path, problems)
+    return tag, documents
+
+
+def _n_columns(path: Path, value: str, counts: Int64Array, where: Int64Array) -> int:
+    """Return the number of columns of a file from the numbers of words of its first lines.
+
+    Raises `InputError` if judgments are given in place of a run, or the other way round.
+    """
+    most = np.bincount(counts)
+    equal = counts[most[counts] == most.max()].tolist()
+    usual = next((n for n in equal if (n == 6) == (value == "score")), equal[0])
+    wanted = 6 if value == "score" else 3 if usual == 3 else 4
+    if (wanted, usual) not in ((4, 6), (6, 4), (6, 3)):
+        return wanted
+    given, needed = ("a run", "judgments") if wanted == 4 else ("judgments", "a run")
+    fix = "Swap the two files." if wanted == 4 else "Swap the two files, or give a run."
+    if usual == 3:
+        given += " and in rankings of MS MARCO"
+        fix = (
+            "Swap the two files, or write a ranking as a run: "
+            f'`awk \'{{print $1, "Q0", $2, $3, -$3, "run"}}\' {path} > NEW.run`.'
+        )
+    line = where[np.argmax(counts == usual)]
+    raise InputError(
+        f"{path} must be {needed} ({wanted} columns), and line {line} has {usual}, as in {given}. {fix}"
+    )
 
 
 def _blocks(path: Path) -> Iterator[tuple[list[bytes], Int64Array, Int64Array]]:
@@ -250,8 +309,11 @@ def _misshapen(
     """Lines with another number of columns."""
     ends = np.cumsum(counts)
     for i in np.flatnonzero(counts != wanted).tolist():
-        shown = repr(" ".join(_decoded(words[ends[i] - counts[i] : ends[i]][:60]))[:60])
-        yield Problem(int(where[i]), f"{counts[i]} columns where {wanted} are needed, {shown}", remedy)
+        text = " ".join(_decoded(words[ends[i] - counts[i] : ends[i]][:60]))
+        what = f"{amount(int(counts[i]), 'columns')} where {wanted} are needed, {text[:60]!r}"
+        sign = next((sign for sign in ";,|" if sign in text), None) if counts[i] == 1 else None
+        swap = f"Columns are separated by blanks or tabs: `tr '{sign}' ' ' < FILE > NEW`."
+        yield Problem(int(where[i]), what, swap if sign else remedy)
 
 
 def _finite(words: list[bytes], where: Int64Array, value: str) -> tuple[Float64Array, list[Problem]]:

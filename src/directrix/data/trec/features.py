@@ -20,6 +20,7 @@ from directrix.data.trec.join import check_magnitude, check_overlap
 from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.parameters import check_choice, whole
+from directrix.parsing import json_of
 from directrix.schema import check
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -425,13 +426,13 @@ class RunThresholds:
         with readable(path_of(path)), open_data(path_of(path)) as file:
             text = file.read()
         try:
-            content = json.loads(text)
+            content = json_of(text)
             check(content, _CONTENT)
             runs = content["runs"]
             return cls(
                 content["form"], tuple(run["run"] for run in runs), [run["thresholds"] for run in runs]
             )
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise InputError(
                 f"{path} is not a file of thresholds ({str(error).rstrip('.')}); give one that `directrix "
                 "features` wrote."

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from directrix.data.columns import column_list
-from directrix.data.grouping import object_array
+from directrix.data.grouping import identifier_text, object_array
 from directrix.data.queries import Queries
 from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError, amount, warn
@@ -25,8 +25,8 @@ _FEW_DOCUMENTS = 0.05  # of the shorter lists: runs of 1,000 documents hold few 
 def check_overlap(run: Run, other: Qrels | Run) -> None:
     """Compare the identifiers of a run with those of qrels or of another run.
 
-    Raises `InputError` if no query is in both, or if qrels have none of the documents. Warns with counts if
-    few match, or if some differ only in spelling. O(n_docs).
+    Raises `InputError` if no query is in both, or if no document is and some differ only in spelling: a
+    system may have found nothing that is judged. Warns with counts if few match. O(n_docs).
     """
     if isinstance(other, Run) and not other.query_ids:
         return  # a system that found nothing
@@ -52,17 +52,18 @@ def check_overlap(run: Run, other: Qrels | Run) -> None:
         n_both += len(theirs.intersection(mine))
     if n_both < _FEW_DOCUMENTS * min(n_run, n_other):
         every, known = set(run.doc_ids), set(other.doc_ids)
+        alike = _alike(every - known, known - every)
         what = (
             f"{n_both} of {n_run} documents of the run {run.tag!r} are among the {n_other} of {name} for the "
-            f"same queries.{_alike(every - known, known - every)}"
+            f"same queries.{alike}"
         )
-        if every.isdisjoint(known) and not isinstance(other, Run):
+        if alike and not n_both and not isinstance(other, Run):
             raise InputError(
-                f"{what} No document of the run ({column_list(run.doc_ids, 3)}) is in the qrels "
-                f"({column_list(other.doc_ids, 3)}), so none would count as relevant; one is needed. "
-                "Give files of one collection; tables read 007 as the number 7 unless the column is text."
+                f"{what} None would count as relevant; both must write identifiers alike. Give files of one "
+                "collection; tables read 007 as the number 7 unless the column is text."
             )
-        warn(f"{what} Check that both write identifiers alike.", stacklevel=3)
+        shown = " against ".join(column_list(dict.fromkeys(part.doc_ids), 3) for part in (run, other))
+        warn(f"{what} Check that both are of one collection ({shown}).", stacklevel=3)
 
 
 def unmatched(name: str, ranked: Iterable[str], judged: Iterable[str]) -> str:
@@ -152,8 +153,8 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     Raises
     ------
     InputError
-        If no query is in both, no document of the run is in the judgments, or a file or frame cannot be
-        read.
+        If no query is in both, no document of the run is in the judgments and some differ only in spelling,
+        or a file or frame cannot be read.
 
     Warns
     -----
@@ -216,8 +217,9 @@ def labeled(q: Queries, qrels: Any) -> Queries:
     number = {query: place for place, query in enumerate(judged.query_ids)}
     part = q.take([place for place, query in enumerate(run.query_ids) if query in number])
     names, labels = document_names(part), np.zeros(part.n_docs)
-    for query, (first, last) in zip(part.query_ids, pairwise(part.qptr.tolist()), strict=True):
-        known = judged.of_query(number[str(query)])
+    ids = map(identifier_text, part.query_ids)
+    for query, (first, last) in zip(ids, pairwise(part.qptr.tolist()), strict=True):
+        known = judged.of_query(number[query])
         labels[first:last] = [max(known.get(name, 0.0), 0.0) for name in names[first:last]]
     return replace(part, labels=labels)
 

@@ -13,7 +13,7 @@ import numpy as np
 from directrix.data.checks import as_array, as_floats, check_qptr, check_ranking
 from directrix.data.files import path_of, replacing, short_name
 from directrix.data.formats import is_documents_table
-from directrix.data.grouping import check_identifiers, object_array
+from directrix.data.grouping import check_identifiers, identifier_text, object_array
 from directrix.data.queries import Queries, need_queries
 from directrix.data.trec.documents import Documents, of_frame, read_document_table, read_lines
 from directrix.errors import NO_ITEMS, InputError
@@ -108,9 +108,9 @@ class Run:
         """Build a run from scores of the documents of ``q``; without `doc_ids`, rows are numbered."""
         need_queries(q, "Run.from_scores")
         scores, _, qptr = check_ranking(scores, q.labels, q.qptr)
-        names = [str(row) for row in q.rows] if q.doc_ids is None else [str(name) for name in q.doc_ids]
-        doc_ids = np.array(names, dtype=object)
-        return cls(tag, tuple(map(str, q.query_ids)), qptr, doc_ids, np.asarray(scores, dtype=np.float64))
+        doc_ids = object_array(map(identifier_text, q.rows if q.doc_ids is None else q.doc_ids))
+        query_ids = tuple(map(identifier_text, q.query_ids))
+        return cls(tag, query_ids, qptr, doc_ids, np.asarray(scores, dtype=np.float64))
 
     @classmethod
     def from_frame(
@@ -131,9 +131,9 @@ class Run:
         tag : str
             Name of the system.
         qid, doc_id, score : str or int, optional
-            Names of the columns. Default: the first that exists of qid, query_id, q_id, topic, query; of
-            docno, doc_id, docid, document, doc; and of score, sim. So frames of PyTerrier, ir_datasets,
-            ir_measures, ranx and trec_eval need no names.
+            Names of the columns. Default: the first that exists of qid, query_id, q_id, query-id, topic,
+            query; of docno, doc_id, docid, corpus-id, document, doc; and of score, sim. So frames of
+            PyTerrier, ir_datasets, ir_measures, ranx, BEIR and trec_eval need no names.
 
         Raises
         ------
@@ -343,8 +343,9 @@ def run_text(run: Run) -> str:
 
 def qrels_lines(q: Queries) -> Iterator[bytes]:
     """Yield four columns for every document: query, 0, document, label."""
-    check_words(q.query_ids, "query")
-    queries = itertools.chain.from_iterable(map(itertools.repeat, q.query_ids, np.diff(q.qptr).tolist()))
+    ids = list(map(identifier_text, q.query_ids))
+    check_words(ids, "query")
+    queries = itertools.chain.from_iterable(map(itertools.repeat, ids, np.diff(q.qptr).tolist()))
     for query, name, label in zip(queries, document_names(q), q.labels.tolist(), strict=True):
         yield f"{query} 0 {name} {repr(label).removesuffix('.0')}\n".encode()
 
@@ -359,4 +360,4 @@ def document_names(q: Queries) -> list[str]:
     if q.doc_ids is None:
         return [str(row) for row in rows]
     names = zip(q.doc_ids, rows, strict=True)
-    return [f"row{row}" if name is None else "_".join(str(name).split()) for name, row in names]
+    return [f"row{row}" if name is None else "_".join(identifier_text(name).split()) for name, row in names]

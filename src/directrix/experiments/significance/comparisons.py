@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from directrix.data.checks import as_floats
 from directrix.data.frames import columns_of
-from directrix.errors import InputError, amount
+from directrix.errors import InputError, amount, in_words
 from directrix.experiments.significance.family import (
     Tukey,
     adjust,
@@ -24,6 +24,7 @@ from directrix.experiments.significance.family import (
 )
 from directrix.experiments.significance.pairs import (
     Significance,
+    as_tested,
     bootstrap_interval,
     detectable,
     effect_size,
@@ -76,7 +77,8 @@ class Pair:
     difference : float
         Mean of first minus second, in units of the measure.
     interval : (float, float)
-        Confidence interval of the difference, at confidence 1 - alpha.
+        Confidence interval of the difference, at confidence 1 - alpha; (-inf, inf) where the differences tell
+        none: all are the same, or they are too few.
     p, adjusted : float
         Two-sided p-value, without and with adjustment for the number of pairs.
     differs : bool
@@ -104,6 +106,14 @@ class Pair:
     effect: float
     detectable: float
     n: int
+
+    @property
+    def interval_text(self) -> str:
+        """The interval in brackets, or why there is none."""
+        if math.isfinite(sum(self.interval)):
+            return "interval [{:.4f}, {:.4f}]".format(*self.interval)
+        why = "with the same difference" if self.detectable == math.inf else "too few for it"
+        return f"interval unknown: {amount(self.n, 'queries')} {why}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types; values that are not finite are None."""
@@ -197,7 +207,7 @@ class Comparisons:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types; values that are not finite are None."""
-        fixed = ("test", "correction", "interval", "against", "alpha", "seed", "n_queries")
+        fixed = "test", "correction", "interval", "against", "alpha", "seed", "n_queries"
         systems = [
             {
                 "name": name,
@@ -311,27 +321,25 @@ def _systems(comparison: Comparisons, measure: str) -> Table:
 
 
 def _pairs(comparison: Comparisons, measure: str) -> Table:
-    confidence = f"{100 * (1 - comparison.alpha):g} %"
+    interval = f"{100 * (1 - comparison.alpha):g} % interval"
     return Table(
         title=f"Differences of {measure}",
-        columns=("pair", "difference", f"{confidence} interval", "p", "adjusted", "W/T/L", "d"),
+        columns=("pair", "difference", interval, "p", "adjusted", "W/T/L", "d"),
         rows=tuple(map(_row, comparison.pairs)),
         notes=(
-            f"Intervals {_INTERVALS[comparison.interval]}. d: Cohen's d, the mean difference over the "
-            "standard deviation of the differences. W/T/L: queries on which the first is higher, equal, "
-            "lower.",
+            f"Intervals {_INTERVALS[comparison.interval]}; - if all are equal, or too few. d: Cohen's "
+            "d, the mean difference over their standard deviation. W/T/L: queries on which the first is "
+            "higher, equal, lower.",
         ),
         digits=4,
     )
 
 
 def _row(pair: Pair) -> tuple[Value, ...]:
-    low, high = pair.interval
-    is_finite = math.isfinite(low) and math.isfinite(high)
     return (
         f"{pair.first} - {pair.second}",
         pair.difference,
-        f"[{low:.4f}, {high:.4f}]" if is_finite else None,
+        "[{:.4f}, {:.4f}]".format(*pair.interval) if math.isfinite(sum(pair.interval)) else None,
         PValue(pair.p),
         PValue(pair.adjusted),
         f"{pair.wins}/{pair.ties}/{pair.losses}",
@@ -351,11 +359,10 @@ def _unit(comparison: Comparisons) -> list[str]:
 
 
 def _undefined(comparison: Comparisons) -> list[str]:
-    if not comparison.undefined:
-        return []
     counts = ", ".join(f"{name} {count}" for name, count in comparison.undefined.items())
     where = "for all systems" if comparison.correction == "tukey" else "for the pair"
-    return [f"Queries without a value: {counts}; a query counts where it is defined {where}."]
+    note = f"Queries without a value: {counts}; a query counts where it is defined {where}."
+    return [note] if counts else []
 
 
 def compare(
@@ -493,8 +500,8 @@ def _interval(
     kind: str, a: Float64Array, b: Float64Array, alpha: float, seed: int, family: Tukey | None
 ) -> tuple[float, float]:
     if family is not None:
-        mean = float(gaps_of(a, b).mean())
-        return mean - family.least, mean + family.least
+        gaps = gaps_of(a, b)
+        return as_tested(gaps, gaps.mean() - family.least, gaps.mean() + family.least, 1.0 - alpha)
     if kind == "t":
         return t_interval(a, b, confidence=1.0 - alpha)
     return bootstrap_interval(a, b, confidence=1.0 - alpha, seed=seed)
@@ -516,9 +523,8 @@ def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
             "the series have different indexes, in their queries or the order of these; values are paired by "
             "position. Type b.reindex(a.index), or give arrays."
         )
-    sizes = {name: len(values) for name, values in table.items()}
-    if len(set(sizes.values())) > 1:
-        shown = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    if len(set(map(len, table.values()))) > 1:
+        shown = ", ".join(f"{name} {len(values)}" for name, values in table.items())
         raise InputError(
             f"the systems have different numbers of values ({shown}); one per query is needed, in the same "
             "order of queries. Give NaN where a system has no value."
@@ -533,12 +539,6 @@ def _table(per_query: Mapping[str, Any]) -> dict[str, Float64Array]:
 def takes_all_pairs(test: str) -> bool:
     """Whether a test adjusts p for all pairs of systems by itself."""
     return test in _FAMILY
-
-
-def in_words(names: Iterable[str]) -> str:
-    """Return names as in a sentence: ``A, B and C``."""
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def checked_correction(test: str, correction: str | None, against: str | None) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.measures.bootstrap import batch_sizes, check_resampling
+from directrix.measures.bootstrap import batch_sizes, check_resampling, equal_signs_p
 from directrix.parameters import share
 from directrix.types import Array, Float64Array
 
@@ -24,7 +24,8 @@ class Tukey(NamedTuple):
         far apart as these two are. Symmetric, 1 on the diagonal.
     least : float
         The honestly significant difference: two means further apart differ at level alpha. A mean difference
-        +- this is an interval; all of them hold together with probability 1 - alpha.
+        +- this is an interval; all of them hold together with probability 1 - alpha. Infinite if the values
+        of the systems differ by the same amounts in all queries, which tell no variance.
     n : int
         Number of queries on which all systems are defined.
     """
@@ -57,7 +58,8 @@ def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
     -----
     All pairs share one estimate of the variance. If two systems are very similar and a third is not (two
     settings of one method, and another method), the procedure hides differences between the two. For two
-    systems it is the paired t-test. The usual Tukey test without the effect of queries
+    systems it is the paired t-test, with its lowest p. If all queries agree on the differences, p is that of
+    n equal signs, times the number of pairs. The usual Tukey test without the effect of queries
     (`scipy.stats.tukey_hsd`) is for unpaired samples and has far less power. Sources: Tukey (1953); on
     retrieval Carterette (2012), "Multiple testing in statistical analysis of systems-based information
     retrieval experiments". Cost: a numerical integral per pair, some milliseconds.
@@ -81,9 +83,12 @@ def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
     p = np.ones((m, m))
     # rounding leaves residuals of 1e-17 where all queries agree
     if error <= _SLACK * np.abs(y).mean():
-        p[above] = gaps[above] <= _SLACK * np.abs(y).mean()
-        return Tukey(np.minimum(p, p.T), 0.0, n)
+        p[above] = np.where(gaps[above] > _SLACK * np.abs(y).mean(), equal_signs_p(n) * len(above[0]), 1.0)
+        return Tukey(np.minimum(1.0, np.minimum(p, p.T)), np.inf, n)
     p[above] = np.clip(studentized_range.sf(gaps[above] / error, m, degrees), 0.0, 1.0)
+    for i, j in zip(*above, strict=True):
+        if (n_differ := int((np.abs(y[:, i] - y[:, j]) > _SLACK * np.abs(y).mean()).sum())) < n:
+            p[i, j] = max(p[i, j], equal_signs_p(n_differ))
     return Tukey(np.minimum(p, p.T), float(studentized_range.isf(alpha, m, degrees)) * error, n)
 
 
@@ -98,7 +103,7 @@ def randomized_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
     values : float (n_queries, n_systems)
         Queries with a NaN (undefined) for any system do not count.
     alpha : float in (0, 1)
-        Level of ``least``, the 1 - alpha quantile of the ranges.
+        Level of ``least``, the 1 - alpha quantile of the ranges; infinite if nothing differs.
     seed : int >= 0
         Seed of the shuffles.
     n_resamples : int >= 1
@@ -132,7 +137,8 @@ def randomized_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
     gaps = _gaps(y.mean(axis=0))
     below = np.searchsorted(ranges, gaps - _SLACK * np.abs(y).mean(), side="left")
     p = (n_resamples - below + 1) / (n_resamples + 1)
-    return Tukey(p, float(np.quantile(ranges, 1.0 - alpha)), len(y))
+    least = float(np.quantile(ranges, 1.0 - alpha))
+    return Tukey(p, least if least > _SLACK * np.abs(y).mean() else np.inf, len(y))
 
 
 def _complete(values: Any) -> Float64Array:

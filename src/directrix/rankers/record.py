@@ -1,0 +1,147 @@
+"""The record of a training in a model file, and what such a file cannot hold."""
+
+from __future__ import annotations
+
+import math
+import platform
+from functools import cache
+from importlib.metadata import version
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from directrix import __version__
+from directrix.data.queries import Queries
+from directrix.errors import InputError, short_text
+from directrix.fingerprint import fingerprint
+from directrix.measures.names import UndefinedMeasure, texts_of_a_file
+from directrix.measures.names import measure as parse_measure
+from directrix.parsing import IN_MODULE
+from directrix.rankers.named_trainers import trainer_from
+from directrix.rankers.saved import SavedModel
+from directrix.rankers.scoring import missing_values
+from directrix.registry import RANKERS
+from directrix.surrogates.names import surrogate as parse_surrogate
+from directrix.types import Result
+
+
+def training_record(ranker: Any, q: Queries, surrogate: Any, trainer: Any, result: Result) -> dict[str, Any]:
+    """Everything to know about how a ranker was trained, in JSON types only."""
+    seed, smoothing = ranker.random_state, last_smoothing(result)
+    return {
+        "measure": repr(ranker.measure_),
+        "surrogate": _text(surrogate),
+        "trainer": _text(trainer),
+        "seed": int(seed) if isinstance(seed, Integral) else None,
+        "parameters": {
+            name: _json_value(name, ranker.parameter_to_save(name)) for name in ranker.saved_parameters
+        },
+        "versions": dict(_versions()),
+        "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": q.digest}
+        | ({"missing": missing} if (missing := missing_values(q)) else {}),
+        "result": {
+            "status": result.status,
+            "message": result.message,
+            "value": float(result.value) if math.isfinite(result.value) else None,
+            "counts": {name: int(count) for name, count in result.counts.items()},
+            **({} if result.dual is None else {"dual": float(result.dual)}),
+            **({} if smoothing is None else {"smoothing": smoothing}),
+        },
+    }
+
+
+def check_own(ranker: Any) -> None:
+    """Raise `InputError` for a subclass of a ranker: a model file would be read as the class of directrix."""
+    kind = type(ranker)
+    if kind.__module__ != f"directrix.{RANKERS.get(kind.__name__)}":
+        parent = next((base.__name__ for base in kind.__mro__[1:] if base.__name__ in RANKERS), "ranker")
+        raise InputError(
+            f"{kind.__name__} is a subclass of {parent}, whose own scores a model file and an export cannot "
+            f"hold. Type joblib.dump(ranker, path) to keep it whole; or use {parent} itself, and change the "
+            "features before fit and predict, e.g. in a scikit-learn pipeline."
+        )
+
+
+def check_readable(ranker: Any, saved: SavedModel) -> None:
+    """Raise `InputError` if the model file of a fitted ranker would be read back as another one.
+
+    Files hold texts of measure, surrogate and trainer. Those of a user's class have its module, or a name
+    that is not known here, and are left out when the file is read. A class with the name of one of directrix
+    would become that one.
+    """
+    for name, value in (("model", saved.model), ("scale", saved.scale), ("calibration", saved.calibration)):
+        if value is not None and not type(value).__module__.startswith("directrix."):
+            raise _unreadable(name, value)
+    with texts_of_a_file():
+        measure = parse_measure(repr(ranker.measure_))
+        is_unknown = isinstance(measure, UndefinedMeasure)
+        _compare("measure", ranker.measure_, measure)
+        text, surrogate = saved.training.get("surrogate", ""), getattr(ranker, "surrogate_", None)
+        if surrogate is not None and surrogate != text and not IN_MODULE.fullmatch(text):
+            try:
+                again = parse_surrogate(text)
+            except InputError:
+                if not is_unknown:
+                    raise _unreadable("surrogate", surrogate) from None
+            else:
+                smoothing = saved.training["result"].get("smoothing")
+                _compare("surrogate", surrogate, again if smoothing is None else again.at(smoothing))
+        trainer, text = getattr(ranker, "trainer", None), saved.training.get("parameters", {}).get("trainer")
+        if text is not None and trainer != text and _text(trainer) == text:
+            try:
+                _compare("trainer", trainer, trainer_from(text))
+            except InputError:  # it wraps one that is not known here
+                raise _unreadable("trainer", trainer) from None
+
+
+def _compare(name: str, value: Any, again: Any) -> None:
+    """Raise `InputError` unless a value read back is the same, or text that stands for an unknown one."""
+    if not isinstance(again, UndefinedMeasure | str) and fingerprint(again) != fingerprint(value):
+        raise _unreadable(name, value)
+
+
+def _unreadable(name: str, value: Any) -> InputError:
+    return InputError(
+        f"the {name} {short_text(value)} is of a class of your own, or holds one, and a model file with its "
+        f"name would be read back with another {name} or not at all. Type joblib.dump(ranker, path), or give "
+        "the class a name that nothing else has."
+    )
+
+
+def last_smoothing(result: Result) -> float | None:
+    """Return the smoothing of the chosen step, or of the last one; None for a training without `Anneal`."""
+    best = result.counts.get("best")
+    # under Restarts a step is a whole run
+    rows = [row for row in result.trace if row.get("restart", row["iteration"]) == best] or result.trace
+    smoothing = rows[-1].get("smoothing") if rows else None
+    return None if smoothing is None else float(smoothing)
+
+
+def _json_value(name: str, value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {key: _json_value(name, entry) for key, entry in value.items()}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_json_value(name, entry) for entry in value]
+    return _text(value) if name == "trainer" else value
+
+
+def _text(value: Any) -> str:
+    """A text as it is, else what it prints as, with NumPy's numbers as plain ones: it can be read back.
+
+    The module precedes a user's class: its name alone may be that of a class of directrix.
+    """
+    if isinstance(value, str):
+        return value
+    module = type(value).__module__
+    with np.printoptions(legacy="1.25"):
+        return repr(value) if module.startswith("directrix.") else f"{module}:{value!r}"
+
+
+@cache  # it reads files, for as long as some trees take
+def _versions() -> dict[str, str]:
+    """Return the versions on which numbers depend."""
+    packages = {name: version(name) for name in ("numpy", "scipy", "numba")}
+    return {"directrix": __version__, **packages, "python": platform.python_version()}
