@@ -324,6 +324,8 @@ def is_missing(value: Any) -> bool:
         return bool(value != value)
     except TypeError:  # pandas.NA, which equals nothing and is neither true nor false
         return True
+    except ValueError:  # an array
+        return False
 
 
 def is_empty(value: Any) -> bool:

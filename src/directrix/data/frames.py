@@ -142,6 +142,8 @@ def cells_of(column: Any) -> list[Any]:
 
 def array_of(column: Any) -> Array:
     """Return the values of a column as an array, with NaN for missing numbers."""
+    if str(getattr(column, "dtype", "")) in ("Int128", "UInt128"):  # of polars; NumPy has no such integers
+        return np.array(cells_of(column), dtype=object)
     return as_array(column.to_numpy() if hasattr(column, "to_numpy") else column, "a column")
 
 

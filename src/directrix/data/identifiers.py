@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any
 
@@ -24,15 +25,20 @@ class Numbering:
     def add(self, column: Any, place: Callable[[int], str]) -> Int64Array:
         """Return the number of the identifier of each row; 7 and "7" are one identifier."""
         native = column.to_native() if hasattr(column, "to_native") else column
-        if hasattr(native, "dictionary_encode"):  # of Arrow, many times as fast as objects of Python
-            coded = native.combine_chunks().dictionary_encode("encode")
-            cells = coded.dictionary.to_pylist()
-            self._register(cells, column, place)
-            rows: Int64Array = self._numbers(cells)[coded.indices.to_numpy(zero_copy_only=False)]
-            return rows
+        if hasattr(native, "combine_chunks"):  # of Arrow, many times as fast as objects of Python
+            with suppress(NotImplementedError):  # lists and other values that name nothing
+                kind = native.type
+                plain = native.cast(kind.value_type) if hasattr(kind, "index_type") else native
+                coded = plain.combine_chunks().dictionary_encode("encode")
+                cells = coded.dictionary.to_pylist()
+                self._register(cells, column, place)
+                rows: Int64Array = self._numbers(cells)[coded.indices.to_numpy(zero_copy_only=False)]
+                return rows
         # NumPy would make 7 of a list text if another is text, and round integers beyond 64 bits
         values = object_array(column) if isinstance(column, list | tuple) else array_of(column)
-        if values.dtype.kind in "iufbUM" and values.ndim == 1:
+        if values.dtype.kind == "M":  # nanoseconds would be integers
+            values = object_array(values.astype("datetime64[us]").tolist())
+        if values.dtype.kind in "iufbU" and values.ndim == 1:
             distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
             cells = distinct.tolist()
             self._register([cells[i] for i in np.argsort(first)], column, place)
@@ -84,4 +90,4 @@ def _is_whole(cell: Any) -> bool:
 
 
 def _text(cell: Any) -> str:
-    return str(int(cell)) if _is_whole(cell) else str(cell)
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
