@@ -237,7 +237,7 @@ def _narwhals(values: Any, what: str = "the frame") -> Any:
     except TypeError:
         return None
     except narwhals.exceptions.DuplicateError:
-        names = list(values.columns)
+        names = list(getattr(values, "column_names", values.columns))  # of Arrow, which has columns too
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(
             f"{what}: {names.count(twice)} columns have the name {twice!r}; one is needed. Rename or leave "
