@@ -229,6 +229,24 @@ def _responses(path: Path) -> Any:
     return _used(dx.data.read_responses(path, missing="nan"))
 
 
+def _log(path: Path) -> Any:
+    (name,) = _options(path, ("PBM", "UBM", "CM", "DCM", "SDBN", "DBN", "GCTR", "RCTR", "DCTR"))
+    log = dx.clicks.Log.read(path)
+    cells = log.aggregate()
+    assert (cells.clicks <= cells.impressions).all()
+    assert np.isfinite(dx.clicks.model(name, max_iter=3).fit(log).attraction_).all()
+    dx.clicks.propensities(log, n_resamples=20)
+    return log
+
+
+def _events(path: Path) -> Any:
+    by, negatives = _options(path, ("day", "user", "session"), (None, 2))
+    q = dx.data.from_interactions(path, by=by, negatives=negatives)
+    assert (np.diff(q.times) >= 0.0).all()
+    assert (q.ends >= q.times).all()
+    return _used(q)
+
+
 FILES = {
     "letor": Target("readers", seeds.letor, of_lines, _letor, ".txt", references.letor, 4),
     "letor-compressed": Target("readers", seeds.letor, compressed(of_lines), _letor, ".txt.gz", weight=2),
@@ -251,6 +269,8 @@ FILES = {
         _any_format,
         "",
     ),
+    "log": Target("readers", seeds.log, of_lines, _log, ""),
+    "events": Target("readers", seeds.events, of_lines, _events, ""),
     "documents": Target("readers", seeds.documents, of_lines, _documents, ""),
     "index": Target("readers", seeds.index, of_archive, _index, ".index", weight=2),
     "responses": Target("readers", seeds.responses, of_json_lines, _responses, ".jsonl", weight=2),

@@ -1,6 +1,8 @@
 """Tables that are joined to the candidates, doors of all kinds, splits, and what is rejected."""
 
+import datetime as dt
 import warnings
+from contextlib import suppress
 from decimal import Decimal
 
 import numpy as np
@@ -228,6 +230,7 @@ def test_a_date_splits_dates():
         {"negatives": 0},
         {"sampling": "popularity"},
         {"grades": {"view": 0}},
+        {"grades": ["view"]},
         {"grades": {**{kind: 1 for kind in EVENTS["event"]}, "view": -1}},
         {"user": "usr"},
         {"decision": 3.0},
@@ -439,6 +442,56 @@ def test_numbers_of_any_type_are_seconds():
     ):
         events = {"user": ["a", "a"], "item": ["x", "x"], "time": time}
         assert dx.data.from_interactions(events, by="user").times.tolist() == [2.5]
+
+
+ODD = [
+    *(
+        [True, False],
+        [Decimal(1), Decimal(2)],
+        [[1, 2], [1, 2]],
+        [[1], [1, 2]],
+        [{"a": 1}] * 2,
+        [None, None],
+        [1, None],
+    ),
+    *(
+        [b"a", b"b"],
+        [10**30, 1],
+        [-1, 2**64 - 1],
+        [np.nan, 1.0],
+        [np.inf, -np.inf],
+        [1e308, -1e308],
+        ["", "a"],
+    ),
+    *(
+        ["\ud800", "b"],
+        [(1, 2)] * 2,
+        [1 + 2j] * 2,
+        [dt.date(2026, 1, 1)] * 2,
+        [dt.time(1)] * 2,
+        [dt.timedelta(1)] * 2,
+    ),
+]
+
+
+def categories(columns):
+    return pd.DataFrame(columns).astype(dict.fromkeys(columns, "category"))
+
+
+@pytest.mark.parametrize("door", [dict, pd.DataFrame, categories, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("odd", ODD)
+def test_columns_of_any_type_are_read_or_rejected(odd, door):
+    events = {"user": ["a", "a"], "item": ["x", "x"], "time": [1.0, 2.0], "event": ["view", "click"]}
+    log = {"session": [1, 1], "query": ["q", "q"], "doc": ["a", "b"], "position": [1, 2], "clicked": [1, 0]}
+    log |= {"user": [1, 1], "time": [1, 2], "propensity": [0.5, 0.5]}
+    for columns, read in ((events, dx.data.from_interactions), (log, dx.clicks.Log.from_frame)):
+        for name in columns:
+            try:
+                frame = door(columns | {name: odd})
+            except Exception:  # noqa: BLE001 - the frame has no such column
+                continue
+            with suppress(dx.InputError), warnings.catch_warnings(action="ignore"):
+                read(frame)
 
 
 def test_days_far_apart_take_no_memory_between_them():
