@@ -14,6 +14,7 @@ from tests.data.interactions.test_build import COUNTED, DAY, documents, make_eve
 from tests.messages import rejects
 
 import directrix as dx
+from directrix.data import memory
 
 pytestmark = [pytest.mark.filterwarnings(f"ignore:.* {text}") for text in COUNTED]
 
@@ -524,3 +525,12 @@ def test_there_is_no_order_to_restore():
     )
     with pytest.raises(dx.InputError, match="Join by user and item"):
         q.restore(q.labels)
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "popularity"])
+def test_more_negatives_than_fit_into_memory_are_rejected(sampling, monkeypatch):
+    events = make_events(n=400)
+    monkeypatch.setattr(memory, "available_memory", lambda: 1000)
+    monkeypatch.setattr(memory, "_NOT_ASKED", 1000)
+    with pytest.raises(dx.InputError, match=r"GB of memory.* Type negatives=20\."):
+        dx.data.from_interactions(events, negatives=10**6, sampling=sampling)
