@@ -33,8 +33,9 @@ def frame(n, seed=0):
 
 @pytest.fixture(scope="module")
 def by_color():
-    """Trees of a frame with categories."""
+    """Trees of a frame with categories, some of which are missing."""
     X = frame(400)
+    X.loc[::20, "color"] = None
     return dx.BoostedRanker(n_trees=20).fit(
         X, (X.color.isin(["red", "it's"]) + (X["size"] > 0.5)), group=[20] * 20
     )
