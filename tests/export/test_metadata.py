@@ -2,7 +2,9 @@
 
 import json
 import re
+import sqlite3
 import sys
+from contextlib import closing
 
 import lightgbm
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 import directrix as dx
 from directrix.export.formula import formula_of
+from directrix.export.sql import quoted, sql_table
 from directrix.export.target import target as find_target
 
 from .conftest import data
@@ -196,17 +199,40 @@ def test_trees_of_one_leaf_are_added_to_another_tree(tmp_path):
         np.testing.assert_allclose(scores, model.predict(q.features), rtol=0.0, atol=1e-12)
 
 
-def test_large_forests_have_limits_in_float32_as_vespa_rounds_them(tmp_path):
+def test_limits_are_float32_as_vespa_rounds_them_in_some_forests(tmp_path):
     q = data()
-    ranker = dx.BoostedRanker(n_trees=700, num_leaves=16, min_data_in_leaf=5, learning_rate=0.01).fit_queries(
-        q
-    )
+    ranker = dx.BoostedRanker(n_trees=20).fit_queries(q)
     target, formula = find_target("vespa"), formula_of(ranker)
-    assert target.is_single_for(formula)
-    assert not target.is_single_for(formula_of(dx.BoostedRanker(n_trees=20).fit_queries(q)))
     limits = np.array(re.findall(r"(?:<|>=) (-?[\d.e+-]+)", target.content(formula).decode()), float)
     assert (limits == limits.astype(np.float32)).all()
-    assert dx.export(ranker, tmp_path / "m", to="vespa", check=q).n_other_order == 0
+    thresholds = np.unique(ranker.trees_.threshold)
+    for limit in np.unique(limits).astype(np.float32):  # no float32 is between a limit and its threshold
+        below = thresholds[thresholds < limit].max()
+        assert np.nextafter(limit, np.float32(-np.inf)) <= below
+    found = dx.export(ranker, tmp_path / "m", to="vespa", check=q)
+    assert (found.n_other_order, found.difference < 1e-12) == (0, True)
+
+
+@pytest.mark.parametrize("name", ["true", "false", "if", "in", "directrix1_x0", "a b"])
+def test_words_of_vespas_expressions_are_no_names(name, tmp_path):
+    ranker = dx.LinearRanker(max_iter=2).fit_queries(data(names=[name, *"bcde"]))
+    with pytest.raises(dx.InputError, match=f"'{name}' is not a rank feature of Vespa"):
+        dx.export(ranker, tmp_path / "m", to="vespa")
+
+
+@pytest.mark.parametrize("model", ["trees, missing", "linear, quantiles", "network, quantiles", "stumps"])
+def test_columns_of_text_are_numbers_in_sqlite(model, fitted):
+    """As its command .import makes them."""
+    ranker, q = fitted(model)
+    formula = formula_of(ranker)
+    names, cells = sql_table(formula, q.features)
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute(f"CREATE TABLE features ({', '.join(f'{quoted(name)} TEXT' for name in names)})")
+        texts = [[None if x is None else repr(x) for x in row] for row in cells]
+        database.executemany(f"INSERT INTO features VALUES ({', '.join('?' * len(names))})", texts)
+        rows = database.execute(find_target("sql").content(formula).decode()).fetchall()
+    scores = np.array([row[-1] for row in rows])
+    np.testing.assert_allclose(scores, ranker.predict_queries(q), rtol=0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,9 @@ class Sql(Language):
     LOG = "ln({})"
 
     def feature(self, number: int) -> str:
-        """Return a column of the table."""
-        return self.column(self.formula.name(number))
+        """Return a column of the table, as a number: SQLite's columns may hold text."""
+        column = self.column(self.formula.name(number))
+        return column if self._names(number) else f"CAST({column} AS double precision)"
 
     def column(self, name: str) -> str:
         """Return a column of the previous table; SQLite would read an unknown bare name as text."""
@@ -88,9 +89,12 @@ class Sql(Language):
         missing = f" OR {column} IS NULL" if split.missing_left == left else ""
         return f"{column} {'<=' if left else '>'} {self.number(split.threshold)}{missing}"
 
+    def _names(self, feature: int) -> tuple[str, ...] | None:
+        """Return the names of the categories of a feature; None for a number."""
+        return None if self.formula.categories is None else self.formula.categories[feature]
+
     def _category(self, feature: int, code: int) -> str:
-        names = None if self.formula.categories is None else self.formula.categories[feature]
-        if names is None:
+        if (names := self._names(feature)) is None:
             return str(code)
         return "'" + names[code].replace("'", "''") + "'" if code < len(names) else ""
 

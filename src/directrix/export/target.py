@@ -12,7 +12,7 @@ from typing import Any
 
 from directrix.errors import InputError, short_text
 from directrix.export.formula import Formula, Linear, Network
-from directrix.export.trees import in_float32, splits_of
+from directrix.export.trees import for_float32, in_float32, splits_of
 from directrix.models.trees import Trees
 from directrix.registry import TARGETS
 from directrix.types import Array, Float64Array
@@ -60,8 +60,8 @@ class ExportTarget:
         Whether the file also gives the probabilities of a calibrated model.
     held : callable, optional
         Function from thresholds to those that the program will use, if they can differ in the last digit.
-    rounds : callable, optional
-        Function from the formula to whether the program uses float32 for it, if that depends on its size.
+    rounds_trees : bool
+        Whether the program may use float32 for the features of trees, and double precision for all sums.
     note : callable, optional
         Function from the formula to what users must know of its file, in one sentence; "" if nothing.
     """
@@ -79,7 +79,7 @@ class ExportTarget:
     keeps_constant: bool = True
     keeps_calibration: bool = False
     held: Callable[[Array], Array] = lambda thresholds: thresholds
-    rounds: Callable[[Formula], bool] = lambda formula: False
+    rounds_trees: bool = False
     note: Callable[[Formula], str] = lambda formula: ""
 
     def content(self, formula: Formula) -> bytes:
@@ -93,11 +93,12 @@ class ExportTarget:
             )
         if self.models:
             self._check_model(formula)
-        is_single, parts = self.is_single_for(formula), list(formula.parts)
+        parts = list(formula.parts)
+        rounded = in_float32 if self.is_single else for_float32 if self.rounds_trees else lambda trees: trees
         for place, part in enumerate(parts):
             if isinstance(part.model, Trees):
                 self._check_trees(part.model)
-                parts[place] = part._replace(model=in_float32(part.model) if is_single else part.model)
+                parts[place] = part._replace(model=rounded(part.model))
         return self.write(formula._replace(parts=tuple(parts)))
 
     @property
@@ -124,9 +125,10 @@ class ExportTarget:
                 shell="Or read missing features as 0 in training, too: directrix train --missing zero.",
             )
 
-    def is_single_for(self, formula: Formula) -> bool:
-        """Whether the program uses float32 for this formula."""
-        return self.is_single or self.rounds(formula)
+    def rounds_features(self, formula: Formula) -> bool:
+        """Whether the program may use float32 for features."""
+        has_trees = any(isinstance(part.model, Trees) for part in formula.parts)
+        return self.is_single or (self.rounds_trees and has_trees)
 
     def _check_model(self, formula: Formula) -> None:
         """Raise `InputError` unless the formula is one model that the target takes, of plain features."""

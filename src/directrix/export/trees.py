@@ -181,13 +181,17 @@ def sum_in_float32(terms: Array) -> Float64Array:
 
 def in_float32(trees: Trees) -> Trees:
     """Return trees that send every float32 the same way, with thresholds and leaves that are float32."""
-    is_set = trees.decision & CATEGORICAL == CATEGORICAL
-    threshold = np.where(is_set, trees.threshold, float32_below(trees.threshold))
     with np.errstate(over="ignore"):
         leaf = trees.leaf.astype(np.float32).astype(np.float64)
     if not np.isfinite(leaf).all():
         raise InputError("the values of leaves are too large for float32; choose --to lightgbm or sql.")
-    return replace(trees, threshold=threshold, leaf=leaf)
+    return replace(for_float32(trees), leaf=leaf)
+
+
+def for_float32(trees: Trees) -> Trees:
+    """Return trees that send every float32 the same way, with thresholds that are float32."""
+    is_set = trees.decision & CATEGORICAL == CATEGORICAL
+    return replace(trees, threshold=np.where(is_set, trees.threshold, float32_below(trees.threshold)))
 
 
 def float32_below(values: Float64Array) -> Float64Array:

@@ -199,21 +199,22 @@ def _compare(
     content: bytes, chosen: ExportTarget, formula: Formula, ranker: Any, q: Queries, constant: float
 ) -> tuple[float, int, int]:
     """Return the largest difference, rows that rounded features explain, and queries in another order."""
-    ours, is_single = ranker.predict_queries(q), chosen.is_single_for(formula)
-    single = replace(q, features=q.features.astype(np.float32).astype(np.float64)) if is_single else q
-    theirs = chosen.read(content, formula, single.features)
+    ours = ranker.predict_queries(q)
+    theirs = chosen.read(content, formula, q.features)
     if formula.calibration is not None:
         theirs, probabilities = theirs.T
         expected = formula.calibration(theirs)  # of their scores: rounding may matter more for a steep curve
         bad = ~(np.abs(probabilities - expected) <= _TOLERANCE[False])
         _check(chosen, "probabilities", bad, expected, probabilities)
     theirs = theirs + constant
-    limit = _TOLERANCE[is_single] * _sizes(formula, q.features, ours)
+    limit = _TOLERANCE[chosen.is_single] * _sizes(formula, q.features, ours)
     bad = ~(np.abs(theirs - ours) <= limit)
     n_rounded = 0
-    if bad.any() and is_single:
-        rounded = ranker.predict_queries(single)
-        explained = bad & (np.abs(theirs - rounded) <= limit)
+    if bad.any() and chosen.rounds_features(formula):
+        single = replace(q, features=q.features.astype(np.float32).astype(np.float64))
+        found = chosen.read(content, formula, single.features)
+        found = found + constant if formula.calibration is None else found[:, 0] + constant
+        explained = bad & (np.abs(found - ranker.predict_queries(single)) <= limit)
         n_rounded, bad = int(explained.sum()), bad & ~explained
     _check(chosen, "scores", bad, ours, theirs)
     order = sum(_changes_order(ours[a:b], theirs[a:b]) for a, b in zip(q.qptr[:-1], q.qptr[1:], strict=True))
@@ -295,13 +296,13 @@ def _drawn(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Queries:
     rng = np.random.default_rng(0)
     n_rows = max(_PER_QUERY, min(_ROWS, _CELLS // formula.n_features))
     X = np.zeros((n_rows, formula.n_features))
-    is_single = chosen.is_single_for(formula)
-    kind = np.float32 if is_single else np.float64
+    is_rounded = chosen.rounds_features(formula)
+    kind = np.float32 if is_rounded else np.float64
     for feature, values in _values(formula).items():
         if (codes := _codes(formula, feature)) is not None:
             X[:, feature] = rng.choice(codes, n_rows)
             continue
-        numbers = (float32_below(values) if is_single else values).astype(kind)
+        numbers = (float32_below(values) if is_rounded else values).astype(kind)
         held = chosen.held(numbers)
         with np.errstate(over="ignore"):
             below = np.nextafter(np.minimum(numbers, held), kind(-np.inf))

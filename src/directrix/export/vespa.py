@@ -14,16 +14,15 @@ from directrix.export.formula import Formula
 from directrix.export.target import ExportTarget
 from directrix.export.trees import Below, Node, TreeSplit, nested, nodes_of
 from directrix.models.trees import Trees
-from directrix.models.walks import ways
 from directrix.types import Array, Float64Array
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\([\w., ]*\))?(\.\w+)*", re.ASCII)
+_RESERVED = frozenset(["true", "false", "if", "in"])
+"""Words of expressions; names of functions in the profile begin with ``directrix``."""
+
 _TOKEN = re.compile(
     r"\s*(?:(\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|([A-Za-z_]\w*)|(<=|>=|==|[-+*/()!<>,.]))", re.ASCII
 )
-_LEAVES, _PATH, _MOST_LEAVES = 12, 2500.0, 25_000
-"""Leaves of a tree, mean steps down all trees, and leaves of all, above which Vespa rounds to float32."""
-
 _COMPARISONS: dict[str, Any] = {
     "<=": np.less_equal,
     "<": np.less,
@@ -44,7 +43,7 @@ class Vespa(Language):
     def feature(self, number: int) -> str:
         """Return a rank feature by its name."""
         name = self.formula.name(number)
-        if not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(name) or name in _RESERVED or name.startswith("directrix"):
             raise InputError(
                 f"{name!r} is not a rank feature of Vespa, such as bm25(title) or attribute(age); rename the "
                 "feature in the data, and train again."
@@ -59,11 +58,11 @@ class Vespa(Language):
         """Return trees in the form that Vespa recognizes: ``<`` and ``!(>=)``, which are false for NaN.
 
         A tree of one leaf is a number, which would end the sum of trees, so another tree takes its value.
+        Vespa rounds limits to float32 in large forests, and features too if its fast forest is enabled.
         """
-        kind: Any = np.float32 if _is_rounded(model) else np.float64
 
         def branch(split: TreeSplit, left: str, right: str) -> str:
-            below = Below.of(split, kind)
+            below = Below.of(split, np.float32)
             feature, limit = self.feature(split.feature), self.number(below.limit)
             is_missing_below = split.missing_left != below.is_swapped
             condition = f"!({feature} >= {limit})" if is_missing_below else f"{feature} < {limit}"
@@ -74,19 +73,6 @@ class Vespa(Language):
         *others, last = [tree for tree in nodes if tree[0].split is not None] or [[Node(None)]]
         last = [node._replace(value=node.value + rest) if node.split is None else node for node in last]
         return nested([*others, last], self.number, branch)
-
-
-def _is_rounded(trees: Trees) -> bool:
-    """Whether Vespa rounds thresholds and leaves to float32, as it does in large forests."""
-    _, leaf = ways(trees)
-    first = np.append(0, np.cumsum(trees.n_leaves))[:-1]
-    depths = np.add.reduceat(np.bincount(leaf, minlength=len(trees.leaf)), first)
-    path = float((depths / trees.n_leaves).sum())
-    return bool(trees.n_leaves.sum() > _MOST_LEAVES or (trees.n_leaves.max() > _LEAVES and path > _PATH))
-
-
-def _rounds(formula: Formula) -> bool:
-    return any(isinstance(part.model, Trees) and _is_rounded(part.model) for part in formula.parts)
 
 
 def _write(formula: Formula) -> bytes:
@@ -220,5 +206,5 @@ TARGET = ExportTarget(
     _read,
     "a reader of Vespa's expressions",
     keeps_calibration=True,
-    rounds=_rounds,
+    rounds_trees=True,
 )
