@@ -33,8 +33,9 @@ def frame(n, seed=0):
 
 @pytest.fixture(scope="module")
 def by_color():
-    """Trees of a frame with categories."""
+    """Trees of a frame with categories, some of which are missing."""
     X = frame(400)
+    X.loc[::20, "color"] = None
     return dx.BoostedRanker(n_trees=20).fit(
         X, (X.color.isin(["red", "it's"]) + (X["size"] > 0.5)), group=[20] * 20
     )
@@ -208,7 +209,9 @@ def statement(kinds, q, X):
     def cell(value, names):
         if np.isnan(value):
             return None
-        return float(value) if names is None else (*names, "never seen")[int(value)]
+        if names is None:
+            return repr(value) if kinds == "text" else value
+        return (*names, "never seen")[int(value)]
 
     table = [
         [
@@ -235,11 +238,13 @@ def hard(case):
 DATABASE_CASES = sorted(case for case in CASES if "500" not in case)
 
 
+@pytest.mark.parametrize("kind", ["real", "text"])
 @pytest.mark.parametrize("case", DATABASE_CASES)
-def test_sqlite_scores_tables_in_another_order(case, tmp_path):
+def test_sqlite_scores_tables_in_another_order(case, kind, tmp_path):
+    """Its import of CSV files makes columns of text."""
     ranker, q, X, expected = hard(case)
     dx.export(ranker, tmp_path / "m.sql", to="sql")
-    create, table = statement("real", q, X)
+    create, table = statement(kind, q, X)
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute(create)
         database.executemany(f"INSERT INTO features VALUES ({', '.join('?' * len(table[0]))})", table)
