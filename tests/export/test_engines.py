@@ -312,3 +312,17 @@ def test_vespa_has_other_uses_of_some_names(name, tmp_path):
     ranker = dx.BoostedRanker(n_trees=3).fit_queries(data(names=["a", "b", name, "d", "e"]))
     with pytest.raises(InputError, match=name):
         dx.export(ranker, tmp_path / "model", to="vespa")
+
+
+@pytest.mark.parametrize("case", ["trees", "trees, missing", "trees, edges"])
+def test_elastic_gets_the_documents_of_every_node(case, tmp_path):
+    """Contributions weigh the sides of a split by them: TreeInferenceModel.shapRecursive."""
+    _, q = fitted(case)
+    body = json.loads(written(case, "elastic", "8.15", tmp_path / "model")[0])
+    for one in body["definition"]["trained_model"]["ensemble"]["trained_models"]:
+        nodes = one["tree"]["tree_structure"]
+        samples = [node["number_samples"] for node in nodes]
+        splits = [node for node in nodes if "left_child" in node]
+        sides = [samples[node["left_child"]] + samples[node["right_child"]] for node in splits]
+        assert [node["number_samples"] for node in splits] == sides
+        assert samples[0] == q.n_docs
