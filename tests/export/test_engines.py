@@ -134,7 +134,7 @@ def ours(ranker, q, X):
 
 
 def queries(to, q):
-    """What Elasticsearch from 8.15 on computes the features with."""
+    """Return the queries by which Elasticsearch from 8.15 on computes the features."""
     return {name: {"match": {"title": "{{query}}"}} for name in names_of(q)} if to == "elastic" else None
 
 
@@ -169,7 +169,7 @@ def judge(content, to, version, names):
 
 
 def assert_same(theirs, expected, to, case):
-    """To float32, but for one constant where the engine has none."""
+    """Compare to float32, but for one constant where the engine has none."""
     if to in DROP_CONSTANT and ("line" in case or "no layer" in case):
         theirs = theirs + np.median(expected - theirs)
     tolerance = 1e-5 * np.maximum(np.abs(expected), np.abs(expected).mean())
