@@ -68,16 +68,16 @@ def test_scores_keep_the_order_of_the_rows(files, tmp_path):
 
 
 def test_streaming_is_chosen_by_the_memory_that_is_there(files, tables, tmp_path, monkeypatch):
+    q = dx.read_letor(files.train)
+    features = q.features.copy()
+    features[0, 0] = np.nan
+    dx.data.write_parquet(replace(q, features=features, missing="nan"), tmp_path / "gaps.parquet")
     monkeypatch.setattr(memory, "available_memory", lambda: 5_000)
     arguments = ("--method", "Regression", "-o", tmp_path / "model.json")
     result = run("train", tables / "train.arrow", *arguments)
     assert (result.exit_code, "features stay in" in result.stderr) == (0, True)
     succeed("train", tables / "train.arrow", "--missing", "nan", *arguments)
     succeed("train", tables / "train.arrow", "--missing", "zero", *arguments)  # none is missing
-    q = dx.read_letor(files.train)
-    features = q.features.copy()
-    features[0, 0] = np.nan
-    dx.data.write_parquet(replace(q, features=features, missing="nan"), tmp_path / "gaps.parquet")
     assert "convert" in refused("train", tmp_path / "gaps.parquet", "--missing", "zero", *arguments)
 
 

@@ -134,7 +134,7 @@ def test_a_page_shows_a_file_whose_name_no_text_can_hold(model, tmp_path):
     odd = os.fsdecode(os.fsencode(tmp_path / "m") + b"\xff\n.json")
     os.rename(model, odd)
     succeed("describe", odd, "--report", tmp_path / "c.html")
-    assert r"m\udcff" in (tmp_path / "c.html").read_text("utf-8")
+    assert r"m\udcff\n.json" in (tmp_path / "c.html").read_text("utf-8")
 
 
 def test_half_a_character_in_names_of_columns_and_categories_is_rejected():

@@ -248,3 +248,11 @@ def test_pairs_are_those_of_queries_and_are_looked_up():
     assert pairs.places(pairs).tolist() == [0, 1, 2, 3]
     unnamed = Pairs.of_queries(dx.Queries.from_arrays(X, [0, 1, 0, 1], qid=["a", "b", "a", "b"]))
     assert unnamed.doc_ids.tolist() == ["0", "2", "1", "3"]
+
+
+@pytest.mark.parametrize("head", [b"query,doc,position,clicked,\xff", b"query,doc,position,clicked,clicked"])
+def test_names_of_columns_that_cannot_be_used_are_rejected(head, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_bytes(head + b"\nq,a,1,1,0\n")
+    with rejects(dx.InputError):
+        dx.clicks.Log.read(path)

@@ -9,6 +9,7 @@ import pytest
 from tests.messages import rejects
 
 import directrix as dx
+from directrix.data import memory
 from directrix.diversity import mmr, novelty
 from directrix.errors import InputError
 
@@ -155,3 +156,10 @@ def test_bad_input_is_rejected():
         novelty([0.5, 0.4], [[1.0, 0.0], [2.0, 0.0]], group=[2])
     with rejects(InputError):
         mmr([0.5, 0.4], ["a", "b"])
+
+
+def test_a_matrix_of_categories_that_does_not_fit_into_memory_is_rejected(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 1000)
+    monkeypatch.setattr(memory, "_NOT_ASKED", 1000)
+    with pytest.raises(InputError, match="50 documents of a query with 50 different categories would take"):
+        novelty(np.full(50, 0.5), range(50), group=[50])

@@ -212,7 +212,10 @@ def test_doctor_says_what_takes_missing_values_and_it_does(ohsumed, tmp_path):
         assert done.exit_code == 0, done.stderr
         succeed("predict", tmp_path / "m.json", train, "--missing", "nan")
     text = run("train", train, "--method", "Regression", "-o", tmp_path / "m.json").stderr
-    assert "Add --missing nan, for trees and with --scale standard, log, quantile or minmax" in text
+    assert (
+        "Add --missing nan, for trees and for `directrix train --scale standard`, log, quantile or minmax"
+        in text
+    )
 
 
 # 6 Labels, validation data and arguments that say nothing

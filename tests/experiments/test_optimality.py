@@ -222,6 +222,15 @@ def test_text_and_dict_say_what_was_found(noisy):
     assert json.loads(json.dumps(found.to_dict()))["max_change"] == found.curves.max(axis=0).tolist()
 
 
+def test_a_measure_that_no_step_changes_is_named(separable):
+    """Queries without an irrelevant document: any weights are an optimum of AP."""
+    q = dx.Queries.from_arrays(separable.features, np.ones(40), group=[4] * 10)
+    ranker = linear(separable)
+    assert "; but no step changes the measure at all" in certify(ranker, q, "AP", eps=0.1, delta=0.1).text()
+    changed = certify(ranker, separable, "nDCG", eps=0.1, delta=0.1, steps=[0.01, 100.0])
+    assert "no step changes" not in changed.text()
+
+
 def test_share_of_rising_directions_has_an_upper_limit(separable, noisy):
     """With none of K rising the limit is 1 - delta^(1/K)."""
     best = certify([1.0, 0.0, 0.0], separable, "nDCG")

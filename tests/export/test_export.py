@@ -405,7 +405,8 @@ def test_features_without_weight_are_no_columns(tmp_path):
     q = dx.Queries.from_arrays(X, (X[:, 7] > 0).astype(float), qid=np.arange(60) // 10)
     ranker = dx.BoostedRanker(n_trees=3, min_data_in_leaf=2).fit_queries(q)
     assert dx.export(ranker, tmp_path / "m", to="sql", check=q).n_other_order == 0
-    constant = dx.BoostedRanker(n_trees=3).fit_queries(replace(q, features=np.zeros((60, 3))))
+    with pytest.warns(UserWarning, match="ranks nothing"):
+        constant = dx.BoostedRanker(n_trees=3).fit_queries(replace(q, features=np.zeros((60, 3))))
     for name in TARGETS:
         installed(name)
         assert dx.export(constant, tmp_path / "m", to=name).difference == 0.0
@@ -424,9 +425,7 @@ def test_hostile_names_stay_names(tmp_path):
         dx.export(ranker, tmp_path / "m", to="vespa")
 
 
-@pytest.mark.parametrize(
-    ("name", "is_kept"), [("größe", True), ("日本", True), ("a\x01", False), ("a\ud800", False)]
-)
+@pytest.mark.parametrize(("name", "is_kept"), [("größe", True), ("日本", True), ("a\x01", False)])
 def test_xgboost_reads_the_names_or_gets_none(name, is_kept, tmp_path):
     installed("xgboost")
     names = [name, *"bcde"]

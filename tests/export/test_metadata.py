@@ -242,14 +242,16 @@ def test_weights_that_are_all_zero_score_zero(to, tmp_path):
     if find_target(to).reader is None:
         pytest.skip("nothing is installed that reads it")
     X = np.ones((60, 3))  # features that an index does not fill
-    ranker = dx.LinearRanker(max_iter=5, scale="standard").fit(X, np.arange(60) % 2, group=[10] * 6)
+    with pytest.warns(UserWarning, match="ranks nothing"):
+        ranker = dx.LinearRanker(max_iter=5, scale="standard").fit(X, np.arange(60) % 2, group=[10] * 6)
     assert not ranker.coef_.any()
     assert dx.export(ranker, tmp_path / "m", to=to).difference == 0.0
 
 
 def test_a_model_without_trees_is_a_leaf_of_zero(tmp_path):
     X, y = np.random.default_rng(0).random((15, 2)), np.arange(15) % 3  # too few documents for a split
-    ranker = dx.BoostedRanker("lambdarank", n_trees=10).fit(X, y, group=[5] * 3)
+    with pytest.warns(UserWarning, match="ranks nothing"):
+        ranker = dx.BoostedRanker("lambdarank", n_trees=10).fit(X, y, group=[5] * 3)
     assert ranker.trees_.n_trees == 0
 
     def text(to):

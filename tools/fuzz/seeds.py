@@ -78,6 +78,27 @@ def json_lines() -> list[bytes]:
     return [_JSON_LINES, _JSON_COLUMNS]
 
 
+def log() -> list[bytes]:
+    """Logs of clicks with sessions, with counts, and as objects."""
+    sessions = (
+        b"session,query,doc,position,clicked,user,ranker,time\n1,q,a,1,0,u,A,5\n1,q,b,2,1,u,A,5\n"
+        b"2,q,b,1,1,v,B,6\n2,q,a,2,0,v,B,6\n3,r,c,1,1,u,A,2026-01-01\n"
+    )
+    counts = b"query,doc,position,impressions,clicks\nq,a,1,30,12\nq,a,2,9,1\nq,b,2,20,3\nq,b,1,7,3\n"
+    rows = b'{"session": 1, "query": 7, "doc": 1, "position": 1, "clicked": true}\n'
+    return [sessions, counts, rows + rows.replace(b'"doc": 1, "position": 1', b'"doc": 2, "position": 2')]
+
+
+def events() -> list[bytes]:
+    """Events with numbers, dates and text as times."""
+    return [
+        b"user,item,time,event\na,x,1,view\nb,y,2,click\na,y,90000,cart\nb,x,200000,purchase\na,x,3e5,view\n",
+        b"user,item,time,session\n1,7,2026-01-01T10:00:00,1\n2,7,2026-01-02,2\n1,8,2026-01-03T10:00:00Z,3\n",
+        b'{"user": 1, "item": 7, "time": 1.5}\n{"user": 1, "item": 8, "time": 90000}\n'
+        b'{"user": 2, "item": 7, "time": 100000}\n',
+    ]
+
+
 def documents() -> list[bytes]:
     return [
         b"<DOC>\n<DOCNO>a</DOCNO>\n<TITLE>wings</TITLE>\n<TEXT><P>in a\nslipstream</TEXT>\n</DOC>\n",
@@ -206,6 +227,53 @@ def trees() -> list[bytes]:
 def ensemble() -> list[bytes]:
     parts = [dx.LinearRanker(max_iter=2), _boosted(), dx.StumpRanker(max_iter=2, thresholds=3)]
     return [_saved(dx.EnsembleRanker(parts))]
+
+
+def oblivious() -> list[bytes]:
+    return [_saved(dx.BoostedRanker(n_trees=3, num_leaves=4, random_state=0, patience=None))]
+
+
+def calibrated() -> list[bytes]:
+    """Models with both kinds of calibration."""
+    made = []
+    for kind in ("isotonic", "platt"):
+        model = json.loads(_saved(dx.LinearRanker(max_iter=2)))
+        steps = {"knots": [-1.0, 0.0, 2.5], "values": [0.1, 0.5, 0.5]} if kind == "isotonic" else {}
+        model["calibration"] = {
+            "slope": 2.0,
+            "intercept": -0.5,
+            "rel": 1.0,
+            "knots": [],
+            "values": [],
+        } | steps
+        made.append(json.dumps(model).encode())
+    return made
+
+
+def with_categories() -> bytes:
+    """Trees on numbers and on names of categories."""
+    model = json.loads(trees()[1])
+    count = model["features"]["count"]
+    model["features"] |= {
+        "names": [f"f{i}" for i in range(count)],
+        "categories": [["red", "blue", "7"] if i in _categorical(model) else None for i in range(count)],
+        "missing": "nan",
+    }
+    return json.dumps(model).encode()
+
+
+def _categorical(model: Any) -> set[int]:
+    splits = zip(model["model"]["decision"], model["model"]["feature"], strict=True)
+    return {feature for decision, feature in splits if decision & 1}
+
+
+def rows() -> list[bytes]:
+    """Lists of a scorer: rows, dicts and columns."""
+    features = json.loads(with_categories())["features"]
+    made = [[0.5 if names is None else word for names in features["categories"]] for word in ("red", None)]
+    by_name = [dict(zip(features["names"], row, strict=True)) for row in made]
+    columns = {name: [row[name] for row in by_name] for name in features["names"]}
+    return [json.dumps(one).encode() for one in (made, by_name, columns)]
 
 
 def _boosted() -> Any:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import tempfile
+import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -143,7 +146,27 @@ def _model(path: Path) -> Any:
     )
     with contextlib.suppress(dx.InputError):  # of categories
         dx.load_scorer(path).rank(X)
+    if ranker.calibration_ is not None:
+        ranker.predict_probability(X)
     return ranker, ranker.predict(X)
+
+
+@cache
+def _scorer() -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.json")
+        path.write_bytes(seeds.with_categories())
+        return dx.load_scorer(path)
+
+
+def _rows(data: bytes) -> Any:
+    try:
+        rows = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise dx.InputError(f"the rows are not JSON ({type(error).__name__}).") from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of categories
+        return _scorer().predict(rows)
 
 
 def _text(read: Callable[[str], Any]) -> Callable[[bytes], Any]:
@@ -206,6 +229,24 @@ def _responses(path: Path) -> Any:
     return _used(dx.data.read_responses(path, missing="nan"))
 
 
+def _log(path: Path) -> Any:
+    (name,) = _options(path, ("PBM", "UBM", "CM", "DCM", "SDBN", "DBN", "GCTR", "RCTR", "DCTR"))
+    log = dx.clicks.Log.read(path)
+    cells = log.aggregate()
+    assert (cells.clicks <= cells.impressions).all()
+    assert np.isfinite(dx.clicks.model(name, max_iter=3).fit(log).attraction_).all()
+    dx.clicks.propensities(log, n_resamples=20)
+    return log
+
+
+def _events(path: Path) -> Any:
+    by, negatives = _options(path, ("day", "user", "session"), (None, 2))
+    q = dx.data.from_interactions(path, by=by, negatives=negatives)
+    assert (np.diff(q.times) >= 0.0).all()
+    assert (q.ends >= q.times).all()
+    return _used(q)
+
+
 FILES = {
     "letor": Target("readers", seeds.letor, of_lines, _letor, ".txt", references.letor, 4),
     "letor-compressed": Target("readers", seeds.letor, compressed(of_lines), _letor, ".txt.gz", weight=2),
@@ -228,6 +269,8 @@ FILES = {
         _any_format,
         "",
     ),
+    "log": Target("readers", seeds.log, of_lines, _log, ""),
+    "events": Target("readers", seeds.events, of_lines, _events, ""),
     "documents": Target("readers", seeds.documents, of_lines, _documents, ""),
     "index": Target("readers", seeds.index, of_archive, _index, ".index", weight=2),
     "responses": Target("readers", seeds.responses, of_json_lines, _responses, ".jsonl", weight=2),
@@ -239,6 +282,9 @@ FILES = {
     "stumps": Target("models", seeds.stumps, of_json, _model, ".json", references.model),
     "trees": Target("models", seeds.trees, of_json, _model, ".json", references.trees, 4),
     "ensemble": Target("models", seeds.ensemble, of_json, _model, ".json", references.model, 2),
+    "calibrated": Target("models", seeds.calibrated, of_json, _model, ".json", references.model),
+    "oblivious": Target("models", seeds.oblivious, of_json, _model, ".json", references.trees, 2),
+    "rows": Target("models", seeds.rows, of_json, _rows),
 }
 TEXTS = {
     "measure": Target(

@@ -175,7 +175,7 @@ def _left_out(result: ConventionEvaluations) -> Iterator[str]:
 
 
 def _row(
-    system: str, values: Evaluation, names: list[str], queries: tuple[str, ...] | None
+    system: str, values: Evaluation[Any], names: list[str], queries: tuple[str, ...] | None
 ) -> dict[str, Any]:
     """Return one ranking as the JSON shows it; measures that the tool does not define are null."""
     row: dict[str, Any] = {"name": system, **_figures(values, names)}
@@ -202,7 +202,7 @@ def _row(
     return row
 
 
-def _figures(values: Evaluation, names: list[str]) -> dict[str, Any]:
+def _figures(values: Evaluation[Any], names: list[str]) -> dict[str, Any]:
     figures: dict[str, Any] = {"measures": {name: values.mean.get(name) for name in names}}
     if values.intervals:
         figures["intervals"] = {name: values.intervals.get(name) for name in names}

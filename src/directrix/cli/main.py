@@ -81,7 +81,7 @@ class _Commands(TyperGroup):
         if now is not None and isinstance(now.buffer, io.RawIOBase):
             sys.stdout = open(1, "w", encoding=now.encoding, errors=now.errors, closefd=False)  # noqa: SIM115
         if now is not None:  # help and tables on terminals of few characters; `echo` checks exact results
-            sys.stdout.reconfigure(errors="backslashreplace")
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         try:
             with stoppable():
                 return super().main(*args, **settings)

@@ -83,7 +83,7 @@ _Missing = Annotated[
     Missing,
     Option(
         help="How to treat the feature values nan and NULL: as an error, as 0, or as missing (nan), for "
-        "trees and for --scale standard, log, quantile or minmax."
+        "trees and for `directrix train --scale standard`, log, quantile or minmax."
     ),
 ]
 _ModelMissing = Annotated[

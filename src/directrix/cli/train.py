@@ -518,7 +518,7 @@ def calibrate_command(
     if has_sampled_negatives(data):
         remark(
             f"note: {data} has sampled negatives, so the probabilities are higher than with all items; "
-            "calibrate on lists with all items, such as --test-output of directrix interactions"
+            "calibrate on lists with all items, such as those of `directrix interactions --test-output`"
         )
     scores = saved.predict_queries(q)
     calibration = Calibration.fit(scores, q.labels, kind.value, rel)

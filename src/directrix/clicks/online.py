@@ -110,8 +110,9 @@ class OnlineTest(ShowsTables):
         )
         note = (
             f"difference: first minus second; of wins half of it, Delta. low, high: {1.0 - one.alpha:.0%} "
-            f"interval by {_INTERVALS[self.interval]}. p: two-sided, each alone, of wins by user by the "
-            "exact sign test. detectable: the true difference that as many sessions detect in 4 of 5 tests."
+            f"interval by {_INTERVALS[self.interval]}; nan if users are too few or equal. p: two-sided, each "
+            "alone, of wins by user by the exact sign test. detectable: the true difference that as many "
+            "sessions detect in 4 of 5 tests."
         )
         title = f"{amount(one.n_sessions, 'sessions')} of {amount(one.n_users, 'users')}"
         return (Table(title, heads, rows, notes=(note,), digits=4),)

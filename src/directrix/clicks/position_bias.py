@@ -274,7 +274,7 @@ def _estimator(method: str, cells: Cells, pairs: Pairs, k: int, features: Querie
     links = [
         (i, j)
         for i in range(k)
-        for j in i + 1 + np.flatnonzero(is_shown[is_shown[:, i], i + 1 :].any(axis=0))
+        for j in (i + 1 + np.flatnonzero(is_shown[is_shown[:, i], i + 1 :].any(axis=0))).tolist()
     ]
     # of all-pairs there are three sums by query for each link, and of the others five for each position
     n_sums = 3 * len(links) if method == "all-pairs" else 5 * k

@@ -36,8 +36,8 @@ def generator(seed: Any) -> np.random.Generator:
 IF_MISSING = {
     "python": "Type missing='nan', for trees and for models with a scale such as 'log', which fills it, or "
     "missing='zero'.",
-    "shell": "Add --missing nan, for trees and with --scale standard, log, quantile or minmax, which fill "
-    "it, or --missing zero.",
+    "shell": "Add --missing nan, for trees and for `directrix train --scale standard`, log, quantile or "
+    "minmax, which fill it, or --missing zero.",
 }
 """Fixes for a missing feature."""
 

@@ -169,6 +169,8 @@ def cells_of(column: Any) -> list[Any]:
 
 def array_of(column: Any) -> Array:
     """Return the values of a column as an array, with NaN for missing numbers."""
+    if str(getattr(column, "dtype", "")) in ("Int128", "UInt128"):  # of polars; NumPy has no such integers
+        return np.array(cells_of(column), dtype=object)
     return as_array(column.to_numpy() if hasattr(column, "to_numpy") else column, "a column")
 
 
@@ -202,8 +204,8 @@ def matrix_of(frame: Any, what: str = "features") -> Array:
             python=f"Encode or drop {list(bad)}; `Queries.from_frame` takes features=[...]. If they are "
             f"categories, it and `from_interactions` take categorical={list(bad)}, and `fit` takes columns "
             "of a categorical type, e.g. X.astype({NAME: 'category'}).",
-            shell=f"Type --categorical-columns {names} if they are categories, for trees; else drop them, "
-            f"by --exclude-columns {names} where the command has it.",
+            shell=f"Type --categorical-columns {names} if they are categories, for trees; else leave them "
+            f"out of the file, or of `directrix train --exclude-columns {names}`.",
         )
     return out
 
@@ -267,7 +269,7 @@ def _narwhals(values: Any, what: str = "the frame") -> Any:
     except TypeError:
         return None
     except narwhals.exceptions.DuplicateError:
-        names = list(values.columns)
+        names = list(getattr(values, "column_names", values.columns))  # of Arrow, which has columns too
         twice = first_repeated(names)
         raise InputError(
             f"{what}: {names.count(twice)} columns have the name {twice!r}; one is needed. Rename or leave "

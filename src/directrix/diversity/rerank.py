@@ -240,6 +240,6 @@ def _documents(values: Any, n: int, name: str = "documents") -> Callable[[Int64A
         known = np.unique(np.maximum(table[rows], 0))
         what = f"{len(rows):,} documents of a query with {len(known):,} different {name}"
         check_room(32 * len(rows) * len(known), what, python="Rerank only the first hundreds.")
-        return (table[rows][:, None] == known).astype(np.float64)
+        return np.asarray(table[rows][:, None] == known, dtype=np.float64)
 
     return one_hot

@@ -81,7 +81,7 @@ class Matching:
     >>> result = Matching(values)
     >>> other = result.match("AP", "nDCG")
     >>> result.best("AP"), round(other.mean, 3), round(other.difference, 3), round(other.p, 3)
-    ('AP', 0.4, -0.1, 0.225)
+    ('AP', 0.4, -0.1, 0.5)
     """
 
     values: Mapping[str, Mapping[str, Any]]

@@ -30,8 +30,8 @@ def of_version(_: str, version: Version | None) -> ExportTarget:
     """Return the target for a version; None for the newest."""
     if version is not None and last(version) < _OLDEST:
         raise InputError(
-            f"Elasticsearch {'.'.join(map(str, version))} has no learning to rank of its own; choose --to "
-            "elastic:8.12 or later, or --to elasticsearch, the plugin."
+            f"Elasticsearch {'.'.join(map(str, version))} has no learning to rank of its own; choose "
+            "elastic:8.12 or later, or elasticsearch, the plugin."
         )
     has_fields = version is not None and last(version) < _FIRST
     return ExportTarget(

@@ -187,7 +187,7 @@ def _inputs(scale: Scale | ScaleUnion | None, n_features: int) -> tuple[Input, .
             f"the features of this model are scaled by query ({scale.kind}): the score of a document depends "
             "on the other documents, which no target can say.",
             python="Train it with another scale, e.g. scale='standard', or with no scale.",
-            shell="Train it with another scale, e.g. --scale standard, or with --no-by-query.",
+            shell="Train it again, e.g. by `directrix train --scale standard --no-by-query`.",
         )
     parts = scale.parts if isinstance(scale, ScaleUnion) else (scale,)
     return tuple(one for part in parts for one in inputs_of(part, n_features))

@@ -63,7 +63,7 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
         if not (rest <= _TOLERANCE * np.abs(shares).sum(axis=1)).all():
             raise InputError(
                 f"LightGBM's contributions (pred_contrib) miss the scores by up to {rest.max():.2g}; choose "
-                "another target, e.g. --to python, and report this model."
+                "another target, e.g. python, and report this model."
             )
     return scores
 

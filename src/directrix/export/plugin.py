@@ -147,7 +147,7 @@ def _arranged(nodes: list[Node], room: int) -> list[Node]:
             raise InputError(
                 "OpenSearch 3.2 to 3.7 send missing features to one side alone, and this model would need "
                 f"more than {_GROWTH} times as many splits there; train fewer leaves, e.g. num_leaves=15, or "
-                "choose --to opensearch:3.8 for that version and later ones."
+                "choose opensearch:3.8 for that version and later ones."
             )
     return found
 

@@ -103,7 +103,7 @@ def _threshold(threshold: np.float32, feature: str) -> np.float32:
     if abs(written + _SLACK - threshold) > abs(threshold) / 4 and abs(threshold) > _ZERO:
         raise InputError(
             f"Solr adds {_SLACK:g} to thresholds, so it cannot compare the feature {feature!r} with "
-            f"{threshold:.3g}; multiply the feature by a large number before training, or choose --to vespa, "
+            f"{threshold:.3g}; multiply the feature by a large number before training, or choose vespa, "
             "sql or python."
         )
     return written

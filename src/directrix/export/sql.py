@@ -133,7 +133,7 @@ def _check_names(formula: Formula) -> None:
         if (other := known.get(name.lower())) is not None:
             raise InputError(
                 f"the feature {name!r} and the column {other!r} are one to SQL, which has no upper and lower "
-                "case and calls the results score and probability; rename the feature, or choose --to python."
+                "case and calls the results score and probability; rename the feature, or choose python."
             )
         known[name.lower()] = name
 
@@ -142,7 +142,7 @@ def _check_width(n_columns: int) -> None:
     if n_columns >= _MOST_COLUMNS:
         raise InputError(
             f"this SELECT has {n_columns + 1:,} columns with the score, and SQLite takes {_MOST_COLUMNS:,}; "
-            "choose --to python or onnx, or train with fewer features."
+            "choose python or onnx, or train with fewer features."
         )
 
 
@@ -170,7 +170,7 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
             found = database.execute(content.decode()).fetchall()
         except sqlite3.Error as error:
             raise InputError(
-                f"SQLite cannot run this SELECT: {error}; choose --to python, onnx or lightgbm, or train a "
+                f"SQLite cannot run this SELECT: {error}; choose python, onnx or lightgbm, or train a "
                 "smaller model."
             ) from None
     return np.array([row[-1] if formula.calibration is None else row[-2:] for row in found], dtype=np.float64)

@@ -152,13 +152,13 @@ class ExportTarget:
         """Raise `InputError` unless the target can carry the trees."""
         if trees.categories and not self.takes_categories:
             raise InputError(
-                f"{self.title} has no categories here; choose --to onnx, lightgbm, python or sql, or train "
+                f"{self.title} has no categories here; choose onnx, lightgbm, python or sql, or train "
                 "without features of categories."
             )
         if Trees not in self.takes_missing and sends_missing(trees):
             raise InputError(
                 f"{self.title} reads missing features as 0, and these trees send them another way; choose "
-                "--to lightgbm, xgboost, onnx, elastic, vespa, sql or python.",
+                "lightgbm, xgboost, onnx, elastic, vespa, sql or python.",
                 python='Or read missing features as 0 in training, too: Queries with missing="zero".',
                 shell="Or read missing features as 0 in training, too: directrix train --missing zero.",
             )

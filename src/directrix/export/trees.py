@@ -91,7 +91,7 @@ def splits_of(trees: Trees) -> list[TreeSplit]:
         if decision & ZERO and is_left != zero_left:
             raise InputError(
                 "these trees take zeros for missing (zero_as_missing); only LightGBM's own text says that; "
-                "choose --to lightgbm."
+                "choose lightgbm."
             )
         found.append(TreeSplit(feature, threshold, None, is_left))
     return found
@@ -140,7 +140,7 @@ def nested(
         if max(depth.values()) > DEEPEST:
             raise InputError(
                 f"tree {number} has more than {DEEPEST} levels, which nested text cannot hold; choose "
-                "--to onnx, xgboost or lightgbm, or train fewer leaves, e.g. num_leaves=63."
+                "onnx, xgboost or lightgbm, or train fewer leaves, e.g. num_leaves=63."
             )
         for place, node in reversed([*enumerate(nodes)]):
             is_leaf = node.split is None
@@ -184,7 +184,7 @@ def in_float32(trees: Trees) -> Trees:
     with np.errstate(over="ignore"):
         leaf = trees.leaf.astype(np.float32).astype(np.float64)
     if not np.isfinite(leaf).all():
-        raise InputError("the values of leaves are too large for float32; choose --to lightgbm or sql.")
+        raise InputError("the values of leaves are too large for float32; choose lightgbm or sql.")
     return replace(for_float32(trees), leaf=leaf)
 
 

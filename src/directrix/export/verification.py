@@ -142,9 +142,7 @@ def export(
 
 def _checked_queries(queries: Any, chosen: ExportTarget, formula: Formula) -> Mapping[str, Any]:
     if not chosen.takes_queries:
-        raise InputError(
-            f"{chosen.title} has no queries of features; leave out queries, or choose --to elastic."
-        )
+        raise InputError(f"{chosen.title} has no queries of features; leave out queries, or choose elastic.")
     if not isinstance(queries, Mapping) or not all(isinstance(one, Mapping) for one in queries.values()):
         raise InputError(
             f"queries must be a query by feature, got {short_text(queries)}; type e.g. "
@@ -228,7 +226,7 @@ def _check(chosen: ExportTarget, what: str, bad: Array, ours: Float64Array, thei
         raise InputError(
             f"{chosen.title}: read back by {chosen.reader}, {int(bad.sum()):,} of {len(ours):,} rows have "
             f"other {what}; the first is row {row} with {theirs[row].item()} for {ours[row].item()}. Nothing "
-            "is written; choose another target, e.g. --to python, and report this model."
+            "is written; choose another target, e.g. python, and report this model."
         )
 
 

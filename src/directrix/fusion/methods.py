@@ -120,6 +120,7 @@ class Weigher:
         parts = shape.parts(self.pool)
         parts[~self.pool.is_retrieved] = parts.min() - 1.0
         parts, interval = parts[self._is_reached], None
+        weights: list[tuple[float, ...]]
         if n == 2:
             # one line holds all weights
             point = self._line.best(parts[:, 0], parts[:, 1] - parts[:, 0], within=(0.0, 1.0))

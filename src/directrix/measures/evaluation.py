@@ -5,18 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    Literal,
-    NamedTuple,
-    TypeAlias,
-    TypedDict,
-    TypeVar,
-    Unpack,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -109,12 +98,9 @@ class _Ranking(TypedDict, total=False):
     sampling: Any
 
 
-_Measures: TypeAlias = "str | RankingMeasure | Iterable[str | RankingMeasure]"
-
-
 @overload
 def evaluate(
-    measures: _Measures,
+    measures: str | RankingMeasure | Iterable[str | RankingMeasure],
     scores: Any = None,
     labels: Any = None,
     *,
@@ -123,7 +109,7 @@ def evaluate(
 ) -> Evaluation[float]: ...
 @overload
 def evaluate(
-    measures: _Measures,
+    measures: str | RankingMeasure | Iterable[str | RankingMeasure],
     scores: Any = None,
     labels: Any = None,
     *,

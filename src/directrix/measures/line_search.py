@@ -15,7 +15,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.measures.prepared import trec_order
 from directrix.measures.terms import Groups, empty_state, line_groups, sums_of
 from directrix.threads import query_chunks, run_chunks
-from directrix.types import Float64Array
+from directrix.types import Float64Array, Int64Array
 
 Piece: TypeAlias = tuple[float, float, float]
 """Value, and where the piece begins and ends."""
@@ -102,9 +102,9 @@ class LineSearch:
         terms = self.measure.terms(labels, qptr)
         assert self.measure.form is not None, "a measure without a form has no terms"
         sums = sums_of(self.measure.form, terms, qptr, self.measure.fill)
-        self._rows = slice(None) if is_ranked is None else np.flatnonzero(is_ranked)
+        self._rows = np.flatnonzero(np.ones(len(labels), bool) if is_ranked is None else is_ranked)
         self._unranked, self._labels = np.full(len(labels), -np.inf), labels[self._rows]
-        self._qptr = qptr if is_ranked is None else np.searchsorted(self._rows, qptr)
+        self._qptr: Int64Array = np.searchsorted(self._rows, qptr).astype(np.int64)
         cutoff = np.minimum(sums.cutoff, np.diff(self._qptr))
         self._sums = sums._replace(worth=sums.worth[self._rows], cutoff=cutoff)
         if self.measure.tie_rule == "ranx":

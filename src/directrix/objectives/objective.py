@@ -189,7 +189,7 @@ class DataObjective:
         if type(other) is type(surrogate):
             return replace(self, kernel=replace(self.kernel, surrogate=other))
         weights = source.query_weight, source.doc_weight
-        source = type(source).cut(source.queries, other, self.model, *weights)
+        source = _SOURCES[self.queries.held].cut(self.queries, other, self.model, *weights)
         return replace(self, source=source, kernel=kernel_for(other, self.model, fuses=source.fuses))
 
     def penalized(self, penalty: L2) -> Self:

@@ -6,9 +6,9 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -33,6 +33,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.calibration import Calibration, Kind, sampling_weights
 from directrix.rankers.estimator import BaseEstimator, fit_context
+from directrix.rankers.habits import check_arguments, explaining, name_here
 from directrix.rankers.inputs import (
     Training,
     document_weights,
@@ -44,6 +45,7 @@ from directrix.rankers.inputs import (
     warn_of_labels,
 )
 from directrix.rankers.means import mean_of, query_means
+from directrix.rankers.nested import nested_parameters, with_nested
 from directrix.rankers.record import check_own, check_readable
 from directrix.rankers.saved import SavedModel
 from directrix.types import Callback, Data, Float64Array
@@ -63,6 +65,19 @@ class Ranker(BaseEstimator, ABC):
     nested: ClassVar[tuple[str, ...]] = ()
     """Names of parameters that are frozen values, whose fields are parameters too: ``surrogate__alpha``."""
 
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        """Make an object, once the names of the arguments are checked."""
+        check_arguments(cls, given)
+        return super().__new__(cls)
+
+    if not TYPE_CHECKING:  # it would let every name pass
+
+        def __getattr__(self, name: str) -> Any:
+            """Explain an attribute of other tools; any other error stays as it is."""
+            if here := name_here(name):
+                raise AttributeError(f"{type(self).__name__} has no {name!r}; did you mean {here}?")
+            return object.__getattribute__(self, name)
+
     @property
     def takes_missing(self) -> bool:
         """Whether a feature may be missing (NaN), in training and in prediction."""
@@ -81,6 +96,7 @@ class Ranker(BaseEstimator, ABC):
         tags.target_tags.positive_only = True
         return tags
 
+    @explaining
     @fit_context(prefer_skip_nested_validation=True)
     def fit(  # noqa: PLR0913
         self,
@@ -164,6 +180,7 @@ class Ranker(BaseEstimator, ABC):
         stopping = verbose, early_stopping_rounds
         return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
 
+    @explaining
     @fit_context(prefer_skip_nested_validation=True)
     def fit_queries(  # noqa: PLR0913
         self,
@@ -211,7 +228,7 @@ class Ranker(BaseEstimator, ABC):
     def _train(self, training: Training) -> Self:
         """Train on checked data.
 
-        Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
+        Warn with ``stacklevel=5``: that is the caller of ``fit`` or ``fit_queries``.
         """
 
     def _continues(self) -> bool:
@@ -250,7 +267,7 @@ class Ranker(BaseEstimator, ABC):
                 value = self._value_of(name)
             except (ValueError, TypeError, LookupError, OverflowError):  # fit says what is wrong with it
                 continue
-            params |= _nested_parameters(name, value)
+            params |= nested_parameters(name, value)
         return params
 
     def set_params(self, **params: Any) -> Self:
@@ -273,7 +290,7 @@ class Ranker(BaseEstimator, ABC):
         super().set_params(**params)
         for name, more in changes.items():
             value = self._value_of(name)
-            changed = _with_nested(name, value, more)
+            changed = with_nested(name, value, more)
             if changed is not value:
                 setattr(self, name, changed)
         return self
@@ -292,6 +309,7 @@ class Ranker(BaseEstimator, ABC):
         """
         self._validate_params()
 
+    @explaining
     def predict(
         self, X: Any, qid: Any = None, *, group: Any = None, missing: str | None = None
     ) -> Float64Array:
@@ -417,7 +435,8 @@ class Ranker(BaseEstimator, ABC):
         Raises `InputError` as ``predict`` does, or if ``calibrate`` was not called after ``fit``.
         """
         check_is_fitted(self)
-        return self.trained()._content().probabilities(self.predict(X, qid, group=group))
+        saved: SavedModel = self.trained()._content()
+        return saved.probabilities(self.predict(X, qid, group=group))
 
     def trained(self) -> Any:
         """The ranker that computes the scores: itself, or the one that an `AutoRanker` chose."""
@@ -506,54 +525,6 @@ class Ranker(BaseEstimator, ABC):
         """Number, names and categories of the features, as `SavedModel` has them."""
         names = getattr(self, "feature_names_in_", None)
         return self.n_features_in_, None if names is None else tuple(map(str, names)), self.categories_
-
-
-def _nested_parameters(name: str, value: Any) -> dict[str, Any]:
-    """Fields of a dataclass, and of the dataclasses in it: ``{"trainer__trainer__max_iter": 200, ...}``."""
-    parameters: dict[str, Any] = {}
-    for field, inner in _fields(value).items():
-        parameters[f"{name}__{field}"] = inner
-        parameters |= _nested_parameters(f"{name}__{field}", inner)
-    return parameters
-
-
-def _with_nested(name: str, value: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a copy of a dataclass with other fields; ``value`` itself if nothing changes.
-
-    ``changes`` are by field, or by the path to a field of a dataclass in it: ``"trainer__max_iter"``.
-    """
-    known = _fields(value)
-    if not known:
-        raise InputError(
-            f"{name}={value!r} has no parameters that could be set; give an object that has them, e.g. "
-            "surrogate=ApproxNDCG(alpha=5.0) or trainer=LBFGS(max_iter=50)."
-        )
-    new: dict[str, Any] = {}
-    inner: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-    for path, given in changes.items():
-        field, _, rest = path.partition("__")
-        if field not in known:
-            raise InputError(
-                f"{name}__{field}: {value!r} does not have this parameter; it has "
-                f"{', '.join(known)}. Type ranker.get_params() to see all names."
-            )
-        if rest:
-            inner[field][rest] = given
-        else:
-            new[field] = given
-    for field, more in inner.items():
-        new[field] = _with_nested(f"{name}__{field}", new.get(field, known[field]), more)
-    is_same = all(
-        type(new[field]) is type(known[field]) and repr(new[field]) == repr(known[field]) for field in new
-    )
-    return value if is_same else replace(value, **new)
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    """Name and value of what `dataclasses.replace` takes; empty for anything else than a dataclass."""
-    if not is_dataclass(value) or isinstance(value, type):
-        return {}
-    return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
 
 
 _ROWS: dict[str, Any] = {

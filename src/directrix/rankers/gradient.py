@@ -24,11 +24,11 @@ from directrix.objectives.penalty import L2, Bounds
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.estimator import fit_context
+from directrix.rankers.habits import explaining
 from directrix.rankers.inputs import Training, training_for
 from directrix.rankers.means import mean_evaluator, mean_evaluator_on_shards
 from directrix.rankers.named_trainers import (
     check_bounds,
-    has_continuation,
     measure_set,
     reject_unused_surrogate,
     trainer_named,
@@ -77,6 +77,7 @@ class GradientRanker(StoredRanker):
     """Names that ``trainer`` takes."""
     saved_parameters: ClassVar[tuple[str, ...]] = ("trainer", "l2", "scale", "start", "max_iter", "patience")
 
+    @explaining
     @fit_context(prefer_skip_nested_validation=True)
     def fit_shards(
         self,
@@ -181,15 +182,14 @@ class GradientRanker(StoredRanker):
             doc_weight=training.doc_weight,
             query_weight=training.query_weight,
         )
-        watched = trainer
+        stages = trainer if isinstance(trainer, Continuation) else Continuation(trainer)
         if valid is not None:
-            watched = BestSoFar(trainer, self._mean_evaluator(measure, valid), self._patience)
-        if not has_continuation(trainer):
-            watched = Continuation(watched)
+            score = self._mean_evaluator(measure, valid)
+            stages = replace(stages, trainer=BestSoFar(stages.trainer, score, self._patience))
         if self.max_iter == 0:
             result = _kept_start(objective, start)
         else:
-            result = watched.minimize(objective, start, callback=training.callback)
+            result = stages.minimize(objective, start, callback=training.callback)
         if not np.isfinite(result.params).all():
             result = replace(result, params=start, message=f"{result.message}; the start was kept")
         self._params = result.params

@@ -79,7 +79,7 @@ def warn_of_labels(q: Queries) -> None:
             warn(
                 f"the feature {name!r} holds the labels y, which data to rank lack. Type "
                 f"X.drop(columns={name!r}).",
-                stacklevel=4,
+                stacklevel=5,
             )
 
 
@@ -233,6 +233,12 @@ def surrogate_of(given: Any) -> Any:
         raise InputError(
             f"surrogate={given.__name__} is a class; an object of it is needed: {given.__name__}()."
         )
+    if not isinstance(given, str) and not hasattr(given, "value_and_grad"):
+        raise InputError(
+            f"surrogate={short_text(given)} is a function; a surrogate is an object, whose method "
+            "value_and_grad(scores, labels, qptr) returns the value of each query, to be maximized, and its "
+            "gradient. Write a class with it, or give a function of gradients to LightGBM itself."
+        )
     if not isinstance(given, str):
         return given
     try:
@@ -372,7 +378,7 @@ def training_for(  # noqa: PLR0913
         warn(
             "the validation queries hold the same rows as the training queries, so overfitting cannot be "
             "detected: the step that fits them most closely is kept. Give other queries, or leave them out.",
-            stacklevel=4,
+            stacklevel=5,
         )
     goal = None if measure is None else goal_of(measure)
     every = whole(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", "fit", least=0)

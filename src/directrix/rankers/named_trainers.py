@@ -8,7 +8,7 @@ sets), ``models`` (the classes that they train), ``takes_bounds`` if they stay w
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -21,7 +21,6 @@ from directrix.measures.names import measure as parse_measure
 from directrix.parsing import UNREADABLE, call_of, parse_tree
 from directrix.rankers.inputs import surrogate_of
 from directrix.registry import TRAINERS, classes
-from directrix.trainers.wrappers import Continuation
 from directrix.types import Trainer
 
 _KINDS = {name: kind for name, kind in classes(TRAINERS).items() if hasattr(kind, "minimize")}
@@ -92,20 +91,9 @@ def takes_bounds(trainer: Trainer | str) -> bool:
 
 def _innermost(trainer: Any) -> Any:
     """The trainer that all wrappers run in the end."""
-    return [*_chain(trainer)][-1]
-
-
-def _chain(trainer: Any) -> Iterator[Any]:
-    """Yield a trainer, the one that it wraps, and so on."""
-    yield trainer
     while hasattr(trainer, "trainer"):
         trainer = trainer.trainer
-        yield trainer
-
-
-def has_continuation(trainer: Any) -> bool:
-    """Whether a trainer, or one that it wraps, has stages itself."""
-    return any(isinstance(one, Continuation) for one in _chain(trainer))
+    return trainer
 
 
 def reject_unused_surrogate(surrogate: Any, trainer: Any) -> None:

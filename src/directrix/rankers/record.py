@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from numbers import Integral
@@ -73,30 +74,29 @@ def check_readable(ranker: Any, saved: SavedModel) -> None:
     for name, value in (("model", saved.model), ("scale", saved.scale), ("calibration", saved.calibration)):
         if value is not None and not type(value).__module__.startswith("directrix."):
             raise _unreadable(name, value)
+    record, trainer = saved.training, getattr(ranker, "trainer", None)
+    text, surrogate = record.get("surrogate", ""), getattr(ranker, "surrogate_", None)
+    of_trainer = record.get("parameters", {}).get("trainer", "")
     with texts_of_a_file():
-        measure = parse_measure(repr(ranker.measure_))
-        is_unknown = isinstance(measure, UndefinedMeasure)
-        _compare("measure", ranker.measure_, measure)
-        text, surrogate = saved.training.get("surrogate", ""), getattr(ranker, "surrogate_", None)
-        if surrogate is not None and surrogate != text and not IN_MODULE.fullmatch(text):
-            try:
-                again = parse_surrogate(text)
-            except InputError:
-                if not is_unknown:
-                    raise _unreadable("surrogate", surrogate) from None
-            else:
-                smoothing = saved.training["result"].get("smoothing")
-                _compare("surrogate", surrogate, again if smoothing is None else again.at(smoothing))
-        trainer, text = getattr(ranker, "trainer", None), saved.training.get("parameters", {}).get("trainer")
-        if text is not None and trainer != text and _text(trainer) == text:
-            try:
-                _compare("trainer", trainer, trainer_from(text))
-            except InputError:  # it wraps one that is not known here
-                raise _unreadable("trainer", trainer) from None
+        _check_text("measure", ranker.measure_, repr(ranker.measure_), parse_measure)
+        if surrogate not in (None, text) and not IN_MODULE.fullmatch(text):
+            # of an unknown measure it cannot be read, and is left out
+            is_lost = isinstance(parse_measure(repr(ranker.measure_)), UndefinedMeasure)
+            smoothing = record["result"].get("smoothing")
+            kept = parse_surrogate if smoothing is None else lambda t: parse_surrogate(t).at(smoothing)
+            _check_text("surrogate", surrogate, text, kept, is_lost=is_lost)
+        if trainer != of_trainer and _text(trainer) == of_trainer:
+            _check_text("trainer", trainer, of_trainer, trainer_from)
 
 
-def _compare(name: str, value: Any, again: Any) -> None:
-    """Raise `InputError` unless a value read back is the same, or text that stands for an unknown one."""
+def _check_text(
+    name: str, value: Any, text: str, parse: Callable[[str], Any], *, is_lost: bool = False
+) -> None:
+    """Raise `InputError` unless a text is read back as the value, or stands for one that is not known."""
+    try:
+        again = parse(text)
+    except InputError:  # it wraps one that is not known
+        again = "" if is_lost else None
     if not isinstance(again, UndefinedMeasure | str) and fingerprint(again) != fingerprint(value):
         raise _unreadable(name, value)
 

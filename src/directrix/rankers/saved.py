@@ -116,7 +116,8 @@ class SavedModel:
         If any were missing, scales fill them in all features, and trees have a side for them in some.
         """
         if self.members:
-            return np.logical_or.reduce([member.unlearned for member in self.members])
+            of_any: Array = np.logical_or.reduce([member.unlearned for member in self.members])
+            return of_any
         found = np.full(self.n_features, self.missing == "error" and self.takes_missing)
         if self.missing == "nan" and isinstance(self.model, Trees):
             kinds = kinds_of(None if self.scale is None else self.scale.kind) or (RAW,)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils._param_validation import HasMethods, Hidden, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries, need_queries
@@ -37,7 +37,7 @@ class _ScaleNames(StrOptions):  # type: ignore[misc]  # scikit-learn has no type
 
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
-    "surrogate": [HasMethods(["value_and_grad"]), str, None],
+    "surrogate": [HasMethods(["value_and_grad"]), str, None, Hidden(callable)],  # `surrogate_of` explains it
     "scale": [_ScaleNames(set(SCALES)), None],
     "random_state": ["random_state"],
 }
@@ -99,7 +99,7 @@ class StoredRanker(Ranker):
                 f"{measure.name} has the same value for every ranking of the validation queries and cannot "
                 "choose a step: they are left out, and the last step is kept. Give eval_set (valid, --valid) "
                 "queries with documents of different labels, and check their qid or group.",
-                stacklevel=4,
+                stacklevel=5,
             )
             valid = None
         scale = fit_scale(self.scale, q.features)
@@ -115,12 +115,12 @@ class StoredRanker(Ranker):
         is_kept = self.takes_missing and (q.missing == "nan" or "missing" in self.training_["data"])
         self.missing_ = "zero" if q.missing == "zero" else "nan" if is_kept else "error"
         if result.status == "not_finite":
-            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
+            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=5)
         elif not self._ranks(data):
             warn(
                 "the trained ranker gives all documents of a query the same score, so it ranks nothing "
                 f"({result.message.rstrip('.')}). Give features that differ within queries{self._remedy}.",
-                stacklevel=4,
+                stacklevel=5,
             )
         return self
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -253,7 +252,18 @@ class Report:
         return (*(figure for section in self.sections for figure in section.figures), *self.figures)
 
 
-def displayed(part: Any, *, in_panel: bool = False) -> Any:
+def _markdown(text: str) -> str:
+    return "\n".join(map(one_line, text.split("\n")))
+
+
+def _label(text: str) -> str:
+    return one_line(text, _LONGEST_LABEL)
+
+
+_ONE_LINE = ("title", "command")  # fields that are not Markdown
+
+
+def displayed(part: Any, show: Callable[[str], str] = _markdown) -> Any:
     """Return a report, or a part of it, with all texts as readers see them: see `directrix.errors.one_line`.
 
     Texts of Markdown keep their lines. Pages and pictures are made of the result.
@@ -261,12 +271,13 @@ def displayed(part: Any, *, in_panel: bool = False) -> Any:
     if isinstance(part, Table):
         return part.displayed()
     if isinstance(part, str):
-        return one_line(part, _LONGEST_LABEL) if in_panel else "\n".join(map(one_line, part.split("\n")))
-    show = partial(displayed, in_panel=in_panel or isinstance(part, Panel))
+        return show(part)
     if isinstance(part, list | tuple):
-        return tuple(map(show, part))
+        return tuple(displayed(one, show) for one in part)
     if isinstance(part, Mapping):
-        return {show(name): show(value) for name, value in part.items()}
-    if is_dataclass(part) and not isinstance(part, type):
-        return replace(part, **{f.name: show(getattr(part, f.name)) for f in fields(part)})
-    return part
+        return {show(name): displayed(value, show) for name, value in part.items()}
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    show = _label if isinstance(part, Panel) else one_line if isinstance(part, Figure) else show
+    shows = {f.name: one_line if f.name in _ONE_LINE and show is _markdown else show for f in fields(part)}
+    return replace(part, **{name: displayed(getattr(part, name), how) for name, how in shows.items()})

@@ -340,7 +340,7 @@ class AutoRanker(Ranker):
     def _suited(
         self, plan: _Plan, q: Any, weights: Weights
     ) -> tuple[Sequence[Candidate], Mapping[str, Sequence[str]]]:
-        """Return the candidates that the data and the engine suit, and names of excluded methods by reason."""
+        """Return the candidates that suit data and engine, and the names of excluded methods by reason."""
         able: Sequence[Candidate] = [replace(c, seed=seed_of(self.random_state)) for c in plan.candidates]
         unable = dict(plan.unable)
 

@@ -120,7 +120,7 @@ class KernelSurrogate(ABC):
         return ()
 
     def kernel(self) -> Any:
-        """The compiled chunk with its `settings`; prepared arrays, scores, qptr, chunk and output follow."""
+        """The compiled chunk, given its `settings`; prepared arrays, scores, qptr, chunk, output follow."""
         module, _, name = self.compiled.partition(".")
         if not name:
             raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")

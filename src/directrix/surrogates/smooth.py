@@ -21,8 +21,7 @@ query.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -54,6 +53,8 @@ class SmoothRank(Smoothed):
     compiled: ClassVar[str] = "smooth.smooth_chunk"
     entries: ClassVar[tuple[str, ...] | None] = ("document", "data")
     stationary_at_ties: ClassVar[bool] = True
+    soft_form: ClassVar[Any] = ApproxNDCG
+    """ApproxRank's surrogate of the same measure."""
     sigma: float
 
     @property
@@ -66,13 +67,11 @@ class SmoothRank(Smoothed):
         """1/sqrt(sigma): scores closer than sqrt(sigma) share their ranks."""
         return 1.0 / math.sqrt(self.sigma)
 
-    @abstractmethod
-    def soft_ranks(self) -> SoftRanks:
-        """Return the ApproxRank form of the measure at the same steepness, which pulls at equal scores."""
-
     def with_share(self, share: float) -> SoftRanks:
-        """Return `soft_ranks` with this share; see `KernelSurrogate.with_share`."""
-        return self.soft_ranks().with_share(share)
+        """Return the ApproxRank form of the measure, which pulls at equal scores, with this share."""
+        common = {f.name: getattr(self, f.name) for f in fields(self.soft_form) if hasattr(self, f.name)}
+        form: SoftRanks = self.soft_form(**common, alpha=self.steepness)
+        return form.with_share(share)
 
     def settings(self) -> tuple[Any, ...]:
         """Kind of the measure, and sigma."""
@@ -113,10 +112,6 @@ class SmoothNDCG(SmoothRank, MeasureSurrogate):
     def properties(self) -> frozenset[str]:
         """shift_invariant, tends_to_measure; unit_interval for k = 1."""
         return super().properties | {"unit_interval"} if self.k == 1 else super().properties
-
-    def soft_ranks(self) -> ApproxNDCG:
-        """Return ApproxNDCG; see `SmoothRank.soft_ranks`."""
-        return ApproxNDCG(alpha=self.steepness, k=self.k)
 
     def prepare(
         self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None
@@ -159,14 +154,11 @@ class SmoothAP(SmoothRank, MeasureSurrogate):
     """
 
     measured: ClassVar[type[RankingMeasure]] = AP
+    soft_form: ClassVar[Any] = ApproxAP
     sigma: float = 1.0
     rel: float = 1
     variant: Variant = "product"
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"variant": get_args(Variant)}
-
-    def soft_ranks(self) -> ApproxAP:
-        """Return ApproxAP; see `SmoothRank.soft_ranks`."""
-        return ApproxAP(alpha=self.steepness, rel=self.rel)
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
         """Relevance, and 1/rank."""
@@ -207,12 +199,9 @@ class SmoothMeasure(SmoothRank, SumSurrogate):
     """
 
     for_ap: ClassVar[str] = "SmoothAP"
+    soft_form: ClassVar[Any] = ApproxMeasure
     measure: Any = "nDCG"
     sigma: float = 1.0
-
-    def soft_ranks(self) -> ApproxMeasure:
-        """Return ApproxMeasure; see `SmoothRank.soft_ranks`."""
-        return ApproxMeasure(self.measure, alpha=self.steepness)
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
         """Return the gain of every document divided by the normalizer of its query, and the discounts."""

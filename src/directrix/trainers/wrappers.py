@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -249,9 +248,8 @@ class Continuation(Settings):
     among all. Otherwise the result is the end of the stage with the highest mean of the surrogate's exact
     measure on the training queries, or of the last one if the surrogate has no smoothing.
 
-    An objective whose surrogate has no cut-off, or has ``below`` > 0, is trained in one stage. SmoothRank,
-    which is stationary where all scores are equal, has further stages only from parameters of 0: they
-    maximize the ApproxRank form of its measure.
+    An objective whose surrogate has no cut-off, or has ``below`` > 0, is trained in one stage. So is
+    SmoothRank, but from parameters of 0 its first stages maximize the ApproxRank form of its measure.
 
     Examples
     --------
@@ -269,9 +267,10 @@ class Continuation(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         given: Any = self.shares
-        shares = given if isinstance(given, tuple | list) else (given,)
-        one = partial(number, name="shares", owner="Continuation", above=0.0, below=1.0, example=0.9)
-        object.__setattr__(self, "shares", tuple(map(one, shares)))
+        limits: Any = {"above": 0.0, "below": 1.0, "example": 0.9}
+        shares = given if isinstance(given, tuple | list) else [given]
+        checked = (number(share, "shares", "Continuation", **limits) for share in shares)
+        object.__setattr__(self, "shares", tuple(checked))
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None

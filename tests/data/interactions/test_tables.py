@@ -1,6 +1,8 @@
 """Tables that are joined to the candidates, doors of all kinds, splits, and what is rejected."""
 
+import datetime as dt
 import warnings
+from contextlib import suppress
 from decimal import Decimal
 
 import numpy as np
@@ -12,6 +14,7 @@ from tests.data.interactions.test_build import COUNTED, DAY, documents, make_eve
 from tests.messages import rejects
 
 import directrix as dx
+from directrix.data import memory
 
 pytestmark = [pytest.mark.filterwarnings(f"ignore:.* {text}") for text in COUNTED]
 
@@ -228,6 +231,7 @@ def test_a_date_splits_dates():
         {"negatives": 0},
         {"sampling": "popularity"},
         {"grades": {"view": 0}},
+        {"grades": ["view"]},
         {"grades": {**{kind: 1 for kind in EVENTS["event"]}, "view": -1}},
         {"user": "usr"},
         {"decision": 3.0},
@@ -441,6 +445,56 @@ def test_numbers_of_any_type_are_seconds():
         assert dx.data.from_interactions(events, by="user").times.tolist() == [2.5]
 
 
+ODD = [
+    *(
+        [True, False],
+        [Decimal(1), Decimal(2)],
+        [[1, 2], [1, 2]],
+        [[1], [1, 2]],
+        [{"a": 1}] * 2,
+        [None, None],
+        [1, None],
+    ),
+    *(
+        [b"a", b"b"],
+        [10**30, 1],
+        [-1, 2**64 - 1],
+        [np.nan, 1.0],
+        [np.inf, -np.inf],
+        [1e308, -1e308],
+        ["", "a"],
+    ),
+    *(
+        ["\ud800", "b"],
+        [(1, 2)] * 2,
+        [1 + 2j] * 2,
+        [dt.date(2026, 1, 1)] * 2,
+        [dt.time(1)] * 2,
+        [dt.timedelta(1)] * 2,
+    ),
+]
+
+
+def categories(columns):
+    return pd.DataFrame(columns).astype(dict.fromkeys(columns, "category"))
+
+
+@pytest.mark.parametrize("door", [dict, pd.DataFrame, categories, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("odd", ODD)
+def test_columns_of_any_type_are_read_or_rejected(odd, door):
+    events = {"user": ["a", "a"], "item": ["x", "x"], "time": [1.0, 2.0], "event": ["view", "click"]}
+    log = {"session": [1, 1], "query": ["q", "q"], "doc": ["a", "b"], "position": [1, 2], "clicked": [1, 0]}
+    log |= {"user": [1, 1], "time": [1, 2], "propensity": [0.5, 0.5]}
+    for columns, read in ((events, dx.data.from_interactions), (log, dx.clicks.Log.from_frame)):
+        for name in columns:
+            try:
+                frame = door(columns | {name: odd})
+            except Exception:  # noqa: BLE001 - the frame has no such column
+                continue
+            with suppress(dx.InputError), warnings.catch_warnings(action="ignore"):
+                read(frame)
+
+
 def test_days_far_apart_take_no_memory_between_them():
     events = {"user": ["a"] * 3, "item": ["x"] * 3, "time": ["0001-01-02", "2026-01-01", "9999-12-31"]}
     assert dx.data.from_interactions(events).query_ids == ("a/2026-01-01", "a/9999-12-31")
@@ -471,3 +525,12 @@ def test_there_is_no_order_to_restore():
     )
     with pytest.raises(dx.InputError, match="Join by user and item"):
         q.restore(q.labels)
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "popularity"])
+def test_more_negatives_than_fit_into_memory_are_rejected(sampling, monkeypatch):
+    events = make_events(n=400)
+    monkeypatch.setattr(memory, "available_memory", lambda: 1000)
+    monkeypatch.setattr(memory, "_NOT_ASKED", 1000)
+    with pytest.raises(dx.InputError, match=r"GB of memory.* Type negatives=20\."):
+        dx.data.from_interactions(events, negatives=10**6, sampling=sampling)

@@ -134,8 +134,8 @@ def _drawn(sizes: Int64Array, m: int, rng: np.random.Generator) -> tuple[Int64Ar
     """
     groups, numbers = [], []
     m = min(m, int(sizes.max(initial=0)))
-    n = int(np.minimum(sizes, m).sum())
-    check_room(40 * n, f"{n:,} candidates", **FEWER)
+    total = int(np.minimum(sizes, m).sum())
+    check_room(40 * total, f"{total:,} candidates", **FEWER)
     at_once = max(_CELLS // max(m, 1), 1)
     for low in range(0, len(sizes), at_once):
         size = sizes[low : low + at_once]

@@ -10,7 +10,7 @@ import numpy as np
 from directrix.data.checks import check_labels
 from directrix.data.grouping import object_array
 from directrix.data.interactions.tables import DAY, Reader, iso, moment, place_in
-from directrix.errors import InputError, warn
+from directrix.errors import InputError, short_text, warn
 from directrix.types import Array, Float64Array, Int64Array
 
 
@@ -66,6 +66,8 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
         kinds, grade = np.zeros_like(items), np.ones(1)
         kind_names: tuple[str, ...] = ("events",)
     else:
+        if not isinstance(grades, Mapping):
+            raise InputError(f"grades={short_text(grades)}: a label by kind is needed: {{'click': 1, ...}}.")
         numbers = reader.numbers["event"]
         numbers.add(object_array(grades), "grades, entry {}".format)
         kind_names = numbers.names

@@ -234,7 +234,7 @@ def _utc(cell: Any) -> Any:
         cell = datetime.fromisoformat(cell)
     if not isinstance(cell, date | np.datetime64):
         raise TypeError
-    if getattr(cell, "tzinfo", None) is not None:
+    if isinstance(cell, datetime) and cell.tzinfo is not None:
         cell = cell.astimezone(UTC).replace(tzinfo=None)
     return cell
 

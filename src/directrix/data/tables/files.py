@@ -365,7 +365,9 @@ def table_batches(path: Path, names: ColumnNames = RECOGNIZED) -> Iterator[Any]:
         with decoding(file):
             form = _form(file)
             if form is _Text:
-                yield from text_batches(import_arrow(), file, names)
+                for table in text_batches(import_arrow(), file, names):
+                    _ = table.column_names  # raises for names that are not UTF-8
+                    yield table
                 continue
             content = form(file, names)
             for _, batch in content.batches(content.schema.names, 0, _BATCH_ROWS):

@@ -337,9 +337,10 @@ class Certificate:
         if self.one_weight:
             return "not an optimum of single weights" if self.n_rising else "none rises, one weight at a time"
         if self.is_local_optimum:
+            is_flat = (np.abs(self.curves) <= self._level).all()
             return (
                 f"local optimum: with {self.confidence:.2%} confidence fewer than {self.eps:.4g} of all "
-                "directions rise"
+                f"directions rise{'; but no step changes the measure at all' if is_flat else ''}"
             )
         return (
             f"not a local optimum: up to {self.share_below:.2%} of all directions rise "
