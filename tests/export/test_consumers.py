@@ -152,7 +152,7 @@ def test_xgboost_explains_as_lightgbm(case, boosters):
 @pytest.mark.parametrize("case", ["trees", "trees, missing", "trees, edges"])
 @pytest.mark.parametrize("to", ["lightgbm", "xgboost"])
 def test_shap_explains_the_scores(to, case, boosters):
-    """By the counts of the file; with a background, shap reads the trees itself."""
+    """Values are by the counts of the file; with a background, shap reads the trees itself."""
     shap = pytest.importorskip("shap")
     ranker, q = fitted(case)
     by_lightgbm, by_xgboost, _ = boosters(case)

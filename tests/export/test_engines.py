@@ -134,7 +134,7 @@ def ours(ranker, q, X):
 
 
 def queries(to, q):
-    """What Elasticsearch from 8.15 on computes the features with."""
+    """Return the queries by which Elasticsearch from 8.15 on computes the features."""
     return {name: {"match": {"title": "{{query}}"}} for name in names_of(q)} if to == "elastic" else None
 
 
@@ -169,7 +169,7 @@ def judge(content, to, version, names):
 
 
 def assert_same(theirs, expected, to, case):
-    """To float32, but for one constant where the engine has none."""
+    """Compare to float32, but for one constant where the engine has none."""
     if to in DROP_CONSTANT and ("line" in case or "no layer" in case):
         theirs = theirs + np.median(expected - theirs)
     tolerance = 1e-5 * np.maximum(np.abs(expected), np.abs(expected).mean())
@@ -312,3 +312,17 @@ def test_vespa_has_other_uses_of_some_names(name, tmp_path):
     ranker = dx.BoostedRanker(n_trees=3).fit_queries(data(names=["a", "b", name, "d", "e"]))
     with pytest.raises(InputError, match=name):
         dx.export(ranker, tmp_path / "model", to="vespa")
+
+
+@pytest.mark.parametrize("case", ["trees", "trees, missing", "trees, edges"])
+def test_elastic_gets_the_documents_of_every_node(case, tmp_path):
+    """Contributions weigh the sides of a split by them: TreeInferenceModel.shapRecursive."""
+    _, q = fitted(case)
+    body = json.loads(written(case, "elastic", "8.15", tmp_path / "model")[0])
+    for one in body["definition"]["trained_model"]["ensemble"]["trained_models"]:
+        nodes = one["tree"]["tree_structure"]
+        samples = [node["number_samples"] for node in nodes]
+        splits = [node for node in nodes if "left_child" in node]
+        sides = [samples[node["left_child"]] + samples[node["right_child"]] for node in splits]
+        assert [node["number_samples"] for node in splits] == sides
+        assert samples[0] == q.n_docs

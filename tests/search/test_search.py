@@ -262,6 +262,7 @@ def test_a_wrong_value_of_a_setting_is_refused_before_any_training(settings):
     assert not began
 
 
+@pytest.mark.filterwarnings("ignore:the trained ranker gives all documents")
 def test_what_cannot_train_on_the_data_is_left_out_and_named():
     huge = dx.Queries.from_arrays(np.array([[1e30], [-1e30]], dtype=np.float32), [3, 0], qid=[0, 0])
     found = search_any(huge, huge, settings={"alpha": 3.0, "l2": 0.0, "max_iter": 1})
