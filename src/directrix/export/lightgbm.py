@@ -62,7 +62,7 @@ def _of_pandas(names: tuple[str, ...]) -> list[Any]:
 
 def _with_numbers(trees: Trees, categories: Categories) -> Trees:
     """Return trees whose sets also have the places of categories as numbers in `_of_pandas`."""
-    threshold, sets = trees.threshold.copy(), []
+    threshold, sets = trees.threshold.copy(), list[tuple[int, ...]]()
     for split in np.flatnonzero(trees.decision & CATEGORICAL).tolist():
         names, chosen = categories[trees.feature[split]] or (), trees.categories[int(threshold[split])]
         more = [len(names) + 1 + n for n, place in enumerate(_numbers(names)) if place in chosen]
