@@ -185,7 +185,7 @@ def test_an_empty_cell_is_a_missing_value(here, tmp_path):
         values, stderr = _with(here, tmp_path, f"qid,docno,{name}\n{rows}")
         found = [values["0", doc] for doc in (*docs, candidates.doc_ids[3])]
         np.testing.assert_array_equal(found, [10.0, np.nan, 12.0, absent])
-        assert f"values are missing, which training treats by --missing: run.{name} (" in stderr
+        assert f"values are missing, as `directrix train --missing` says: run.{name} (" in stderr
     refused("train", tmp_path / "f.parquet", "--method", "Regression", "-o", tmp_path / "m.json")
 
 

@@ -254,7 +254,7 @@ def text_features_command(
         remark(f"note: {output} stores no feature names; .parquet does. They are: {in_order}")
     if empty := {name: n for name, n in lacking.items() if n}:
         counts = ", ".join(f"{name} ({n:,})" for name, n in empty.items())
-        remark(f"note: values are missing, which training treats by --missing: {counts} of {n_rows:,} rows")
+        remark(f"note: values are missing, as `directrix train --missing` says: {counts} of {n_rows:,} rows")
     sizes = sizes_text(n_rows, n_queries, len(computed.sources))
     remark(f"saved: {output} ({sizes}: {some(computed.sources)})")
     if (judged := computed.judged) is not None:

@@ -77,10 +77,10 @@ def notes_on_data(
     """Yield notes on validation queries without differences, on gains, and on scaling by query."""
     if math.isnan(best.valid):
         yield f"{measure.name} is undefined on all validation queries, so the first candidate was kept"
-    elif folds[0].valid is not folds[0].train and not any(fold.valid.n_ordered for fold in folds):
+    elif folds[0].valid is not folds[0].train and not any(fold.can_choose(measure) for fold in folds):
         yield (
-            "no validation query has documents of different labels, so all candidates are equal and the "
-            "first was kept"
+            f"{measure.name} has the same value for every ranking of the validation queries, so all "
+            "candidates are equal and the first was kept"
         )
     is_exponential = getattr(getattr(ranker, "surrogate_", None), "measure", None) != measure
     if not math.isnan(gap) and is_exponential and getattr(measure, "gain", "exp") != "exp":
