@@ -185,12 +185,11 @@ class GradientRanker(StoredRanker):
             doc_weight=training.doc_weight,
             query_weight=training.query_weight,
         )
-        stages, trained = trainer, objective
+        stages = trainer if isinstance(trainer, Continuation) else Continuation(trainer)
+        trained = objective
         if self.is_additive and isinstance(surrogate, CutOff):
             # the paper's function alone overfits many small models (docs/decisions/cut-offs.md)
             trained = objective.with_share(FIRST_SHARE)
-        if not isinstance(trainer, Continuation):
-            stages = Continuation(trainer)
         if valid is not None:
             score = self._mean_evaluator(measure, valid)
             stages = replace(stages, trainer=BestSoFar(stages.trainer, score, self._patience))
