@@ -148,7 +148,7 @@ def test_no_documents_are_no_queries():
             "labels has 2 values for 4 scores; one value per row is needed. Compare len(labels) with len(sc",
         ),
         (lambda: dx.evaluate("AP", SCORES, LABELS, qptr=5), "qptr has shape (); one dimension is needed"),
-        (lambda: dx.evaluate("AP", 1.0, 1.0, qid=[0]), "labels has shape ()"),
+        (lambda: dx.evaluate("AP", 1.0, 1.0, qid=[0]), "scores has shape ()"),
         (lambda: dx.evaluate("AP", SCORES, LABELS), "or qid=numpy.zeros(4) if all rows belong to one query"),
         (lambda: dx.AP()(["a", "b"], [0, 1], [0, 2]), "(first value 'a')"),
         (lambda: dx.AP()(np.array([1j, 0]), [0, 1], [0, 2]), "(first value 1j)"),
