@@ -179,9 +179,8 @@ def _best_places(ones: Float64Array, others: Float64Array, values: Float64Array,
         for rank, value in enumerate(values):
             earned = np.append(earned + value * ones[used], earned + value * others[rank - used])
             used, exposed = np.append(used + 1, used), np.append(exposed + value, exposed)
-            most = (
-                exposed + reach[np.minimum(rank + 1 + n_ones - used, depth).clip(rank + 1)] - reach[rank + 1]
-            )
+            last = np.minimum(rank + 1 + n_ones - used, depth).clip(rank + 1)
+            most = exposed + reach[last] - reach[rank + 1]
             bound = earned + rest[rank + 1, used] - bonus * (need - exposed)
             kept = np.flatnonzero((most >= need) & (bound > best + _EQUAL))
             kept = kept[np.lexsort((-earned[kept], -exposed[kept], used[kept]))]

@@ -178,7 +178,8 @@ class SavedModel:
     def to_json(self) -> dict[str, Any]:
         """Return the value in JSON types, which `from_json` reads back exactly."""
         if self.model is None:
-            body = {"members": [_member_json(member) for member in self.members]}
+            members = [{"weight": of.weight, "spread": of.spread, **of.to_json()} for of in self.members]
+            body: dict[str, Any] = {"members": members}
         else:
             body = _STORED[self.type].write(self.model, self.params, self.n_columns)
         listed = [None if one is None else list(one) for one in self.categories or ()]
@@ -403,10 +404,6 @@ def _members(stored: list[Any], count: int) -> tuple[SavedModel, ...]:
     if not members:
         raise InputError("model.members is empty.")
     return tuple(members)
-
-
-def _member_json(member: SavedModel) -> dict[str, Any]:
-    return {"weight": member.weight, "spread": member.spread, **member.to_json()}
 
 
 def _weights(name: str, values: list[Any], count: int) -> Float64Array:
