@@ -444,10 +444,7 @@ def _other_runs(paths: list[Path] | None, candidates: Run) -> list[Run]:
 
 
 def _columns_of(path: Path, candidates: Run) -> list[Run]:
-    """Return each column of numbers of a table as a run of its name; empty cells stay missing.
-
-    So do rows that candidates lack, but a document without a score was not retrieved.
-    """
+    """Return columns of numbers as runs by name; empty cells and rows that candidates lack stay missing."""
     import numpy as np
     import pyarrow.types as types
 

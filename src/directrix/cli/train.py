@@ -241,10 +241,7 @@ def search_and_save(
     start: float,
     names: ColumnNames = RECOGNIZED,
 ) -> SearchResult:
-    """Run a search, show its progress and result, and save its ranker.
-
-    A signal ends the search after the current step. The best ranker so far is saved before the command ends.
-    """
+    """Run a search, show it, and save its ranker: the best so far if a signal ends the search."""
     from directrix.reports.training import race_table
 
     with stopping_later() as is_stopped:

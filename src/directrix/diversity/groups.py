@@ -151,10 +151,7 @@ def raise_exposure(
 
 
 def _best_places(ones: Float64Array, others: Float64Array, values: Float64Array, need: float) -> Int64Array:
-    """Return the places of the group's documents with the most utility among those of enough exposure.
-
-    Scores of both groups are descending, in [0, 1]. See the Notes of `raise_exposure`.
-    """
+    """Return the group's places; scores are descending, in [0, 1]. See the Notes of `raise_exposure`."""
     depth, n_ones = len(values), len(ones)
 
     def with_bonus(bonus: float) -> Int64Array:

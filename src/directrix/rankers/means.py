@@ -33,10 +33,7 @@ def mean_over_queries(values: Float64Array, weights: Float64Array | None = None)
 
 
 def mean_and_error(values: Float64Array) -> tuple[float, float]:
-    """Mean of the values that are defined, and its standard error.
-
-    The error is NaN for fewer than two values, and for up to five equal ones: their signs have p > .05.
-    """
+    """Mean of the defined values, and its standard error: NaN for one of them, or up to five equal ones."""
     values = values[~np.isnan(values)]
     if len(values) < 2:
         return (float(values[0]) if len(values) else 0.0), math.nan
@@ -74,11 +71,7 @@ def mean_evaluator(measure: Measure, q: Queries) -> Callable[[Float64Array], flo
 
 
 def can_choose(measure: Measure, valid: Any) -> bool:
-    """Whether a measure has other values for other rankings of validation queries, or none at all.
-
-    Otherwise it cannot choose among steps: no label differs, none is relevant, or all documents are within
-    the cut-off.
-    """
+    """Whether a measure has other values for other rankings of validation queries, or no value at all."""
     q = valid.judged()
     values = evaluator_of(measure, q)
     rows = np.arange(float(q.n_docs))

@@ -111,10 +111,7 @@ class SavedModel:
 
     @cached_property
     def unlearned(self) -> Array:
-        """Whether no missing value (NaN) of a feature has a meaning, since training had none: (n_features,).
-
-        If any were missing, scales fill them in all features, and trees have a side for them in some.
-        """
+        """Whether a missing value of a feature has no meaning, since training had none: (n_features,)."""
         if self.members:
             of_any: Array = np.logical_or.reduce([member.unlearned for member in self.members])
             return of_any

@@ -382,10 +382,7 @@ def _pool(
 
 
 def _warn_of_late(positive: CandidateRows, lowest: Float64Array, lists: Decisions, past: History) -> None:
-    """Warn of lists whose events follow those of earlier lists, such as a purchase on a later day.
-
-    ``lowest`` is the lowest grade of the events of each item in its list.
-    """
+    """Warn of lists that only follow earlier ones; ``lowest`` is the lowest grade of an item in its list."""
     is_late = past.lowest_grades(positive.of, lists.users[positive.of], positive.item) < lowest
     others = np.bincount(positive.of[~is_late], minlength=len(lists.times))
     if alone := int((np.bincount(positive.of, minlength=len(others)) > others)[others == 0].sum()):

@@ -170,10 +170,7 @@ def _check_options(
 
 
 def _side_file(path: Path, groups: str | os.PathLike[str] | None = None) -> Path | None:
-    """Return ``groups``, or ``<path>.query`` or ``<path>.group`` if the first line of data has no qid.
-
-    Warn of other files next to the data.
-    """
+    """Return ``groups``, or the file of sizes next to data without qid; warn of other such files."""
     for ending, what in _NEIGHBORS.items():
         if path.with_name(side := path.name + ending).is_file():
             warn(
