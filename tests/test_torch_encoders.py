@@ -31,6 +31,12 @@ def test_a_model_with_several_outputs_is_refused():
         dx.torch.CrossEncoderLoss(SimpleNamespace(num_labels=2))
 
 
+def test_a_batch_without_documents_is_an_error():
+    loss = dx.torch.CrossEncoderLoss(SimpleNamespace(num_labels=1))
+    with pytest.raises(dx.InputError, match="no query of the batch has a document"):
+        loss([["a", "b"], [[], []]], [[], []])
+
+
 def tiny(folder, head):
     """Return the folder of a model of 2 layers of 32 units, made from its configuration."""
     transformers = pytest.importorskip("transformers", reason="needs sentence-transformers")

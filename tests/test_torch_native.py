@@ -155,7 +155,7 @@ def test_every_smooth_surrogate_has_a_formula_and_the_others_kernels():
     scores, labels = lists()
     value = dx.torch.loss("PLRank('nDCG@3', draw=1)")(torch.tensor(scores), labels, qptr=QPTR)
     wanted = PLRank("nDCG@3", draw=1).value_and_grad(scores, labels, QPTR)[0]
-    np.testing.assert_allclose(value.item(), -wanted.mean(), rtol=1e-12)
+    np.testing.assert_allclose(value.item(), -wanted[np.diff(QPTR) > 0].mean(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("backend", ["kernels", "torch"])
@@ -325,7 +325,8 @@ def test_distributed_needs_processes():
 
 def test_a_measure_of_tensors_is_that_of_arrays():
     scores, labels = lists("tied")
-    wanted = dx.measure("nDCG@3")(scores, labels, QPTR)
+    is_empty = np.diff(QPTR) == 0  # NaN: such a query has nothing to rank
+    wanted = np.where(is_empty, np.nan, dx.measure("nDCG@3")(scores, labels, QPTR))
     rows, grades = torch.full((len(SIZES), 30), torch.nan), torch.zeros(len(SIZES), 30, dtype=torch.int64)
     mask = torch.arange(30) < torch.tensor(SIZES)[:, None]
     rows[mask], grades[mask] = torch.tensor(scores).float(), torch.tensor(labels).long()
@@ -334,4 +335,4 @@ def test_a_measure_of_tensors_is_that_of_arrays():
         assert not found.requires_grad
         np.testing.assert_array_equal(found.numpy(), wanted)
     flat = dx.torch.measure(dx.AP())(torch.tensor(scores).bfloat16(), labels, qptr=QPTR)
-    np.testing.assert_array_equal(flat.numpy(), dx.AP()(scores, labels, QPTR))
+    np.testing.assert_array_equal(flat.numpy(), np.where(is_empty, np.nan, dx.AP()(scores, labels, QPTR)))

@@ -180,6 +180,7 @@ def test_data_that_cannot_be_trained_on_are_exit_status_1(tmp_path, content, mes
     ids=["constant", "huge"],
 )
 @pytest.mark.filterwarnings("ignore:.*has no slope where all scores are equal")  # true where all are constant
+@pytest.mark.filterwarnings("ignore:the chosen ranker gives all documents of a query the same score")
 def test_features_with_nothing_to_learn_still_give_a_model(tmp_path, content):
     (tmp_path / "d.txt").write_text(content)
     succeed("train", tmp_path / "d.txt", "--set", "alpha=3", "-o", tmp_path / "m.json")

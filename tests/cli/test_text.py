@@ -100,6 +100,7 @@ def test_columns_of_a_table_are_features(here, tmp_path):
     table = tmp_path / "dense.csv"
     table.write_text("qid,docno,dense,rank,year,name\n0,d1,0.5,1,1958,a\n0,d2,,2,1960,b\n")
     result = features(here, tmp_path / "f.parquet", "--with", table, "--with", here / "bm25.run")
+    assert f"note: {table}: no features are made of columns that are not numbers: name\n" in result.stderr
     assert "note: 1 of 30 queries of the run 'bm25' are in the run 'dense'" in result.stderr
     names = dx.data.read_parquet(tmp_path / "f.parquet", missing="nan").feature_names
     assert names[-3:] == ("run.dense", "run.year", "run.bm25")
@@ -166,6 +167,16 @@ def test_what_cannot_be_used_is_refused(here, tmp_path, monkeypatch, arguments, 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("price", ["inf", "-1e39"])
+@pytest.mark.filterwarnings("default")
+def test_an_infinite_cell_is_not_written(here, tmp_path, price):
+    doc = dx.read_trec_run(here / "bm25.run").doc_ids[0]
+    (tmp_path / "shop.csv").write_text(f"qid,docno,price\n0,{doc},{price}\n")
+    stderr = features(here, tmp_path / "f.parquet", "--with", tmp_path / "shop.csv", status=1).stderr
+    assert f"inf at query 0, document '{doc}', 'run.price'; finite numbers are needed" in stderr
+    assert not (tmp_path / "f.parquet").exists()
+
+
 def _with(here, tmp_path, table):
     path = tmp_path / "shop.csv"
     path.write_text(table)
@@ -185,7 +196,7 @@ def test_an_empty_cell_is_a_missing_value(here, tmp_path):
         values, stderr = _with(here, tmp_path, f"qid,docno,{name}\n{rows}")
         found = [values["0", doc] for doc in (*docs, candidates.doc_ids[3])]
         np.testing.assert_array_equal(found, [10.0, np.nan, 12.0, absent])
-        assert f"values are missing, which training treats by --missing: run.{name} (" in stderr
+        assert f"values are missing, which `directrix train --missing` decides on: run.{name} (" in stderr
     refused("train", tmp_path / "f.parquet", "--method", "Regression", "-o", tmp_path / "m.json")
 
 

@@ -201,7 +201,7 @@ def test_doctor_says_what_takes_missing_values_and_it_does(ohsumed, tmp_path):
     note = run("doctor", train).stderr
     assert "200 values are missing" in note
     assert "--missing nan" in note
-    assert "--scale standard, log, quantile or minmax" in note
+    assert "`directrix train --scale standard`, log, quantile or minmax fill them" in note
     output = ("--missing", "nan", "--folds", 1, "-o", tmp_path / "m.json")
     assert "Type --scale" in refused("train", train, "--method", "Regression", *output)
     for options in (

@@ -123,17 +123,32 @@ def test_names_that_xgboost_cannot_hold_are_noted(tmp_path):
     assert found.note == "the features have no names there, since XGBoost rejects 'a[0]'"
 
 
-@pytest.mark.parametrize("values", [list("CAB"), [30, 10, 20], [0.5, 2.0, 1.0]], ids=["text", "int", "float"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        list("CAB"),
+        [30, 10, 20],
+        [0.5, 2.0, 1.0],
+        ["30", "10", "20"],
+        ["a", 1, "7"],
+        [True, False],
+        ["nan", "inf", "1e5"],
+    ],
+    ids=["text", "int", "float", "digits", "mixed", "bool", "odd"],
+)
 def test_lightgbm_maps_the_categories_of_a_frame(values, tmp_path):
     """Also with fewer, other, or no categories of the training, and in another order."""
     rng = np.random.default_rng(0)
-    train = pd.DataFrame({"x": rng.random(400), "color": pd.Categorical(rng.choice(values, 400))})
+    cells = [values[place] for place in rng.integers(0, len(values), 400)]
+    train = pd.DataFrame({"x": rng.random(400), "color": pd.Categorical(cells, categories=values)})
     train["kind"] = pd.Categorical(rng.choice(["u", "v"], 400))
     ranker = dx.BoostedRanker(n_trees=5).fit(train, (train.color == values[0]).astype(int), group=[20] * 20)
     dx.export(ranker, tmp_path / "m", to="lightgbm")
     booster = lightgbm.Booster(model_file=tmp_path / "m")
     kinds = pd.Categorical(["v", "u", "v"], categories=["v", "u"])
-    for cells, categories in ((values, values), (values[:1] * 3, values[:1]), (values, values[::-1])):
+    values = np.resize(np.array(values, dtype=object), 3).tolist()
+    known = list(dict.fromkeys(values))
+    for cells, categories in ((values, known), (values[:1] * 3, known[:1]), (values, known[::-1])):
         today = pd.DataFrame(
             {"x": [0.1, 0.2, 0.3], "color": pd.Categorical(cells, categories=categories), "kind": kinds}
         )
@@ -268,6 +283,13 @@ def test_a_model_without_trees_is_a_leaf_of_zero(tmp_path):
     assert [one["root"] for one in json.loads(text("solr"))["params"]["trees"]] == [{"value": "0.0"}]
     booster = lightgbm.Booster(model_str=text("lightgbm"))
     assert (booster.num_trees(), booster.predict(X).any()) == (1, False)
+
+
+def test_elasticsearch_gets_no_counts_of_stumps_which_have_none(fitted, tmp_path):
+    ranker, _ = fitted("stumps")
+    dx.export(ranker, tmp_path / "m", to="elastic")
+    assert "number_samples" not in (tmp_path / "m").read_text()
+    assert "stumps keep no counts" in dx.export(ranker, tmp_path / "m", to="xgboost").note
 
 
 @pytest.mark.parametrize("reader", ["elasticsearch", "elastic"])

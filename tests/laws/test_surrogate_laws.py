@@ -58,6 +58,21 @@ def test_the_papers_form_of_a_cut_off_does_not_pull_at_ties_and_a_share_of_the_d
         check_surrogate(pulling)
 
 
+@pytest.mark.parametrize(
+    "surrogate",
+    [dx.ApproxNDCG(k=5), dx.ApproxPrecision(k=3), dx.ApproxMeasure("nDCG@5"), dx.SoftNDCG(sigma=0.1, k=5)],
+    ids=repr,
+)
+def test_the_default_is_the_papers_function_which_is_close_to_the_measure(surrogate):
+    scores, rng = np.random.default_rng(0).standard_normal(40), np.random.default_rng(1)
+    labels, qptr = rng.integers(0, 4, 40).astype(float), np.array([0, 40])
+    value, _ = surrogate.value_and_grad(scores, labels, qptr)
+    expected = REFERENCES[type(surrogate).__name__].of(surrogate, scores, labels)
+    np.testing.assert_allclose(value, [expected], rtol=1e-11)
+    np.testing.assert_allclose(value, surrogate.measure(scores, labels, qptr), rtol=0, atol=0.15)
+    assert abs(surrogate.with_share(0.9).value_and_grad(scores, labels, qptr)[0][0] - expected) > 0.2
+
+
 def test_every_surrogate_is_tested():
     assert {type(case).__name__ for case in CASES} == set(SURROGATES)
 

@@ -202,6 +202,10 @@ def test_a_second_definition_replaces_the_first():
             lambda define: define("A7", discount=lambda p: p, norm="ideal")()([1.0, 2.0], [1, 0], [0, 2]),
             "A7: norm='ideal' needs a discount that does not increase",
         ),
+        (
+            lambda define: define(type("A8", (RankingMeasure,), {"__call__": max})),
+            "A8.*must define `form` and its terms",
+        ),
     ],
 )
 def test_what_cannot_be_defined_is_said(call, message):

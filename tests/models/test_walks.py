@@ -35,6 +35,7 @@ def test_after_a_change_the_scores_have_the_bits_of_predict(column):
     np.testing.assert_array_equal(walks.after(X, np.array([column])), TREES.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore:the trained ranker gives all documents")
 def test_trees_of_one_leaf_and_no_trees_have_nothing_to_walk():
     stump = dx.BoostedRanker(n_trees=2, min_data_in_leaf=10**6).fit_queries(Q).trees_
     for trees in (stump, Trees.none(5)):

@@ -38,6 +38,9 @@ from tests.experiments.letor_folder import letor_folder
 from tests.messages import rejects
 from tests.papers.workspaces import quick_workspace
 
+# the lists of the small collection are shorter than ten documents
+pytestmark = pytest.mark.filterwarnings("ignore:P@10 has the same value for every ranking")
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):

@@ -148,6 +148,13 @@ def test_a_missing_category_is_a_missing_value(tmp_path):
     expected = loaded.predict(rows, missing="nan")
     decided = dx.load_scorer(tmp_path / "m.json", missing="nan")
     np.testing.assert_array_equal(decided.predict([[1.0, "x"], [2.0, None]]), expected)
+    # with "zero" too, since no category is 0
+    np.testing.assert_array_equal(loaded.predict(rows, missing="zero"), expected)
+    decided = dx.load_scorer(tmp_path / "m.json", missing="zero")
+    np.testing.assert_array_equal(decided.predict([[1.0, "x"], [2.0, None]]), expected)
+    rows.assign(qid=1, label=0).to_parquet(tmp_path / "rows.parquet")
+    printed = run("predict", tmp_path / "m.json", tmp_path / "rows.parquet", "--missing", "zero").stdout
+    np.testing.assert_allclose(np.loadtxt(printed.split()), expected, rtol=1e-12)
     for predict in (loaded.predict, scorer.predict):
         with pytest.warns(UserWarning, match="categor"):
             found = predict(pd.DataFrame({"price": [1.0, 2.0], "shop": ["x", "new"]}))

@@ -36,6 +36,7 @@ def test_bars_are_the_importances(data):
     assert other.get_ylabel() == f"fall of {importance.measure}"
 
 
+@pytest.mark.filterwarnings("ignore:the trained ranker gives all documents")
 def test_what_cannot_be_drawn_is_rejected(data, tmp_path):
     with pytest.raises(AttributeError, match="permutation_importance"):
         plot_importance(dx.LinearRanker(max_iter=1).fit_queries(data[0]))

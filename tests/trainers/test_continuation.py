@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.data.synthetic import make_linear
+from directrix.surrogates.base import FIRST_SHARE
 from directrix.surrogates.sampling import Gumbel
 from directrix.trainers import BestSoFar, Continuation
 from tests.messages import rejects
@@ -81,6 +83,18 @@ def test_rankers_train_in_stages_and_report_the_papers_function():
     assert "share" not in explicit.result_.trace[0]
     given = dx.LinearRanker("ApproxNDCG(k=5)", trainer=Continuation(dx.LBFGS(max_iter=6), shares=()))
     assert "share" not in given.fit_queries(Q, VALID).result_.trace[0]
+
+
+@pytest.mark.parametrize("has_valid", [True, False])
+def test_stumps_keep_the_first_share_and_report_the_papers_function(has_valid):
+    q, _ = make_linear(30, 20, 4, seed=1)
+    valid = q if has_valid else None
+    plain = dx.StumpRanker("ApproxNDCG(k=3)", max_iter=5).fit_queries(q, valid)
+    shared = dx.StumpRanker(dx.ApproxNDCG(k=3).with_share(FIRST_SHARE), max_iter=5).fit_queries(q, valid)
+    assert plain.coef_.tobytes() == shared.coef_.tobytes()
+    values = dx.ApproxNDCG(k=3).value_and_grad(plain.predict_queries(q), q.labels, q.qptr)[0]
+    np.testing.assert_allclose(plain.result_.value, -values.mean(), rtol=1e-5, atol=0)
+    assert plain.result_.value != shared.result_.value
 
 
 def test_a_model_file_keeps_the_stages(tmp_path):

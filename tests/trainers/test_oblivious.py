@@ -110,7 +110,7 @@ def test_so_many_features_that_their_histograms_do_not_fit_are_for_lightgbm():
 def test_missing_values_that_training_did_not_have_count_as_zero():
     ranker = dx.BoostedRanker(n_trees=10).fit_queries(queries(X[:, [4]]))
     unseen, zero = np.full((1, 1), np.nan), np.zeros((1, 1))
-    assert ranker.predict(unseen) == ranker.predict(zero)
+    assert ranker.predict(unseen, missing="nan") == ranker.predict(zero)
     judged = Bins.of(X[:, [4]], 127).filled(np.array([[np.nan], [0.0]])).columns
     assert judged[0, 0] == judged[0, 1]
 

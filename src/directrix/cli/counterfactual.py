@@ -16,6 +16,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.clicks import LogArgument
+from directrix.cli.export import with_missing_of
 from directrix.cli.reading import LogColumns, ModelData, TrainingData, check_writable, is_model
 from directrix.cli.show import remark, save_report, show
 from directrix.cli.train import SearchOptions, check_report, search_and_save
@@ -92,7 +93,7 @@ def clicks_train_command(
         check_report(report, output, log, features)
     with options.usage():
         search.ranker()
-    documents = _features(features, reading.for_engine(search.engine))
+    documents = _features(features, with_missing_of(search.engine, reading))
     name: Any = estimator  # checked there
     clicks = columns.read(log)
     n_queries = len(clicks.pairs.query_ids)

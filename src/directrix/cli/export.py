@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.reading import ModelData, check_writable, load_model
+from directrix.cli.options import Missing
+from directrix.cli.reading import ModelData, TrainingData, check_writable, load_model
 from directrix.cli.show import remark
 from directrix.data.files import readable
 from directrix.data.formats import inputs
 from directrix.errors import InputError
 from directrix.parsing import json_of
 from directrix.registry import TARGETS
+
+Data = TypeVar("Data", bound=TrainingData)
+
+
+def with_missing_of(engine: str | None, reading: Data) -> Data:
+    """Return options that read missing values as an engine reads them, unless ``--missing`` is given."""
+    from directrix.export.target import target
+
+    if engine is None or reading.missing is not Missing.error:
+        return reading
+    chosen = target(engine)
+    if chosen.reads_zeros:
+        remark(f"note: missing features are read as 0, as in {chosen.title}")
+    return replace(reading, missing=Missing.zero if chosen.reads_zeros else Missing.nan)
 
 
 def export_command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -213,23 +213,11 @@ class TrainingData(Columns):
         """Read a data file into memory."""
         return read_file(path, missing=self.missing.value, columns=self.names())
 
-    def for_engine(self, engine: str | None) -> Self:
-        """Return the options with missing values read as an engine reads them, unless this is given."""
-        from directrix.export.target import target
-
-        if engine is None or self.missing is not Missing.error:
-            return self
-        chosen = target(engine)
-        if chosen.reads_zeros:
-            remark(f"note: missing features are read as 0, as in {chosen.title}")
-        return replace(self, missing=Missing.zero if chosen.reads_zeros else Missing.nan)
-
     def read_or_open(self, path: Path, *, stream: bool | None) -> Queries:
         """Read a data file into memory, or open it and leave its features on disk.
 
-        ``stream=None`` leaves the features of a Parquet or Arrow file on disk, with a note, if they would
-        take more than 40 % of the available memory. Raises `InputError` if a text file is to be streamed, or
-        missing values are to be replaced in a streamed file.
+        ``stream=None`` leaves the features of a Parquet or Arrow file on disk if they would take more than
+        40 % of the available memory. Text, and missing values to replace there, raise an `InputError`.
         """
         from directrix.data.memory import available_memory
         from directrix.data.tables.files import TableFiles
@@ -248,10 +236,8 @@ class TrainingData(Columns):
                 "--missing zero cannot replace values of features that stay on disk; replace them first: "
                 f"`directrix convert {path} new.arrow --missing zero`."
             )
-        remark(
-            f"note: the features stay in {path}: they take {n_bytes / 1e9:.3g} GB; {available / 1e9:.3g} GB "
-            "of memory are available"
-        )
+        taken, free = (f"{size / 1e9:.3g} GB" for size in (n_bytes, available))
+        remark(f"note: the features stay in {path}: they take {taken}; {free} of memory are available")
         return replace(q, missing=self.missing.value)
 
 

@@ -252,7 +252,8 @@ def text_features_command(
     if lacking.any():
         pairs = zip(computed.sources, lacking.tolist(), strict=True)
         counts = ", ".join(f"{name} ({n:,})" for name, n in pairs if n)
-        remark(f"note: values are missing, which training treats by --missing: {counts} of {n_rows:,} rows")
+        how = "which `directrix train --missing` decides on"
+        remark(f"note: values are missing, {how}: {counts} of {n_rows:,} rows")
     sizes = sizes_text(n_rows, n_queries, len(computed.sources))
     remark(f"saved: {output} ({sizes}: {some(computed.sources)})")
     if (judged := computed.judged) is not None:
@@ -448,7 +449,7 @@ def _columns_of(path: Path, candidates: Run) -> list[Run]:
     import numpy as np
     import pyarrow.types as types
 
-    from directrix.data.columns import DOC, QUERY, SCORES, find
+    from directrix.data.columns import DOC, QUERY, SCORES, column_list, find
     from directrix.data.files import short_name
     from directrix.data.tables.files import table_of
     from directrix.data.tables.text import row_places
@@ -469,6 +470,9 @@ def _columns_of(path: Path, candidates: Run) -> list[Run]:
             f"{', '.join(table.column_names)}. Give a table with a column of scores."
         )
     keys = {key: find(table.column_names, key, None, str(path), "") for key in ("qid", "doc_id")}
+    if others := [name for name in table.column_names if name not in (*names, *keys.values(), "rank")]:
+        words = "no features are made of columns that are not numbers"
+        remark(f"note: {path}: {words}: {column_list(others)}")
     rows = {key: table[name].to_pylist() for key, name in keys.items()} | {"score": range(table.num_rows)}
     call, named_so = "directrix.data.Run.from_frame(frame", {key: key for key in rows}
     documents = of_frame(rows, "score", str(path), named_so, call, row_places(path))

@@ -15,6 +15,7 @@ import typer
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.export import with_missing_of
 from directrix.cli.limits import stopping_later
 from directrix.cli.reading import (
     RECORDED,
@@ -211,7 +212,7 @@ def train_command(
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
-    reading = reading.for_engine(search.engine).weighs(train, optional=False)
+    reading = with_missing_of(search.engine, reading).weighs(train, optional=False)
     queries = reading.read_or_open(train, stream=stream)
     weights = reading.weights(train, queries)
     ranker, validation = search.ranker(queries), None

@@ -201,7 +201,7 @@ def by_clicked_document(q: Queries) -> tuple[Queries, Float64Array]:
     Examples
     --------
     >>> import directrix as dx
-    >>> q = dx.Queries.from_arrays([[1.0], [0.5], [0.0]], [0.5, 0, 2.0], qid=[7, 7, 7], counts=[4, 4, 1])
+    >>> q = dx.Queries.from_arrays([[1.0], [0.5], [0.2]], [0.5, 0, 2.0], qid=[7, 7, 7], counts=[4, 4, 1])
     >>> clicked, weight = dx.clicks.by_clicked_document(q)
     >>> clicked.labels, weight
     (array([1., 0., 0., 0., 0., 1.]), array([2., 2.]))

@@ -41,7 +41,6 @@ def of_version(_: str, version: Version | None) -> ExportTarget:
         "a reader of Elasticsearch's JSON",
         models=(Trees,),
         takes_queries=True,
-        has_contributions=True,
         note=(lambda formula: "") if has_fields else _note,
     )
 
@@ -65,11 +64,14 @@ def _write(formula: Formula, *, has_fields: bool) -> bytes:
     """Return the body of ``PUT _ml/trained_models/NAME``, for a ``learning_to_rank`` rescorer."""
     places, kind = {f: n for n, f in enumerate(_features(formula))}, {"target_type": "regression"}
     names, queries = [*map(formula.name, places)], formula.queries or {}
+    has_counts = bool(formula.model.count.all())  # stumps keep none
     models = [
         {
             "tree": {
                 "feature_names": names,
-                "tree_structure": [_node(place, node, places) for place, node in enumerate(tree)],
+                "tree_structure": [
+                    _node(place, node, places, has_counts=has_counts) for place, node in enumerate(tree)
+                ],
                 **kind,
             }
         }
@@ -97,8 +99,8 @@ def _write(formula: Formula, *, has_fields: bool) -> bytes:
     return json.dumps(body, allow_nan=False).encode()
 
 
-def _node(place: int, node: Node, places: dict[int, int]) -> dict[str, Any]:
-    number = {"node_index": place, "number_samples": node.n_docs}
+def _node(place: int, node: Node, places: dict[int, int], *, has_counts: bool) -> dict[str, Any]:
+    number = {"node_index": place} | ({"number_samples": node.n_docs} if has_counts else {})
     if node.split is None:
         return {**number, "leaf_value": node.value}
     return {

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from directrix.data.frames import name_of
+from directrix.data.frames import Categories, name_of
 from directrix.errors import InputError
 from directrix.export.formula import Formula
 from directrix.export.target import ExportTarget, version_of
+from directrix.models.lightgbm_text import CATEGORICAL
 from directrix.models.trees import Trees, lightgbm
 from directrix.types import Array, Float64Array
 
@@ -28,9 +31,10 @@ _REJECTED = re.compile(r"""[][{}",:\s]""")
 def _write(formula: Formula) -> bytes:
     """Return the text that ``lightgbm.Booster(model_file=...)`` reads."""
     names = None if _rejected(formula) is not None else formula.names
-    known = [_of_pandas(one) for one in formula.categories or () if one is not None]
-    text: str = formula.model.to_lightgbm(names)
-    return f"{text}\npandas_categorical:{json.dumps(known)}\n".encode()
+    known, trees = [_of_pandas(one) for one in formula.categories or () if one is not None], formula.model
+    if formula.categories is not None:
+        trees = _with_numbers(trees, formula.categories)
+    return f"{trees.to_lightgbm(names)}\npandas_categorical:{json.dumps(known)}\n".encode()
 
 
 def _rejected(formula: Formula) -> str | None:
@@ -38,14 +42,33 @@ def _rejected(formula: Formula) -> str | None:
     return next((name for name in formula.names or () if not name or _REJECTED.search(name)), None)
 
 
+def _numbers(names: tuple[str, ...]) -> dict[int, int | float]:
+    """Return the categories whose names are those of numbers, by their places."""
+    found: dict[int, int | float] = {}
+    for place, name in enumerate(names):
+        with suppress(ValueError, OverflowError):
+            number = float(name)
+            found[place] = int(number) if number.is_integer() else number
+    return {n: x for n, x in found.items() if np.isfinite(x) and name_of(x) == names[n]}
+
+
 def _of_pandas(names: tuple[str, ...]) -> list[Any]:
-    """Return the categories of a column of pandas: numbers if the names of all of them are numbers."""
-    try:
-        numbers = [float(name) for name in names]
-    except ValueError:
-        return [*names]
-    whole = [int(x) if x.is_integer() else x for x in numbers]
-    return whole if tuple(map(name_of, whole)) == names else [*names]
+    """Return the categories of a column of pandas: texts, one that counts as missing, and numbers.
+
+    A frame may hold a category such as 7 as a number or as text, which directrix takes for the same.
+    """
+    return [*names, "", *_numbers(names).values()]
+
+
+def _with_numbers(trees: Trees, categories: Categories) -> Trees:
+    """Return trees whose sets also have the places of categories as numbers in `_of_pandas`."""
+    threshold, sets = trees.threshold.copy(), list[tuple[int, ...]]()
+    for split in np.flatnonzero(trees.decision & CATEGORICAL).tolist():
+        names, chosen = categories[trees.feature[split]] or (), trees.categories[int(threshold[split])]
+        more = [len(names) + 1 + n for n, place in enumerate(_numbers(names)) if place in chosen]
+        threshold[split] = len(sets)
+        sets.append((*chosen, *more))
+    return replace(trees, threshold=threshold, categories=tuple(sets))
 
 
 def _note(formula: Formula) -> str:

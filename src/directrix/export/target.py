@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import sys
 from collections.abc import Callable
@@ -176,7 +177,9 @@ def target(text: str) -> ExportTarget:
     """
     name, colon, numbers = text.partition(":")
     if name not in TARGETS:
-        raise InputError(f"there is no target {short_text(text)}; type one of {', '.join(TARGETS)}.")
+        near = difflib.get_close_matches(name.lower(), TARGETS, n=1)
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"there is no target {short_text(text)}; type one of {', '.join(TARGETS)}.{meant}")
     module = import_module(f"directrix.{TARGETS[name]}")
     if colon and not hasattr(module, "of_version"):
         raise InputError(f"{short_text(text)}: the files of {name} suit all versions; type {name}.")

@@ -277,8 +277,7 @@ def _note(chosen: ExportTarget, formula: Formula) -> str:
     trees = [part.model for part in formula.parts if isinstance(part.model, Trees)]
     if chosen.has_contributions and not all(one.count.all() for one in trees):
         notes.append(
-            "contributions (pred_contrib) take both sides of a step for equally frequent: stumps keep no "
-            "counts"
+            "contributions take both sides of a step for equally frequent, because stumps keep no counts"
         )
     return "; ".join(notes)
 

@@ -226,6 +226,10 @@ def _registered(kind: Any) -> Any:
             f"define_measure({kind.__name__}): a name, or a subclass of directrix.measures.RankingMeasure, "
             "is needed."
         )
+    if kind.form is None and kind.of_ranking is RankingMeasure.of_ranking:
+        raise InputError(
+            f"define_measure({kind.__name__}): the class must define `form` and its terms, or `of_ranking`."
+        )
     if "__dataclass_params__" not in vars(kind):
         kind = dataclass(frozen=True, kw_only=True, repr=False)(kind)
     if not kind.symbol:

@@ -233,15 +233,14 @@ def _of_arrays(scores: Any, labels: Any, qid: Any, qptr: Any, group: Any, doc_id
             f"{'scores' if scores is None else 'labels'} are missing; type evaluate(measures, scores, "
             "labels, qid=qid), or evaluate(measures, run=run, qrels=qrels)."
         )
-    for name, given in (("scores", scores), ("labels", labels)):
+    for name, given in (("scores", scores), ("labels", labels)):  # labels may have a column per subtopic
         if names := names_of(given):
             raise InputError(
                 f"{name} is a table or dict with {', '.join(map(str, names[:4]))}; one number per document "
                 "is needed. For tables of a run and of judgments type evaluate(..., run=run, qrels=qrels)."
             )
-        array = given if hasattr(given, "ndim") else as_array(given, name)
-        if array.ndim > 1:  # before sizes of queries are compared with the first dimension
-            check_flat(array, name)
+    # before sizes of queries are compared with the first dimension
+    check_flat(scores if hasattr(scores, "ndim") else as_array(scores, "scores"), "scores")
     check_length(_length(labels), _length(scores), "labels", "scores")
     rows, boundaries, query_ids = rows_by_query(qid, group, _length(scores), "scores", qptr)
     if not np.array_equal(rows, np.arange(len(rows))):

@@ -36,6 +36,7 @@ from directrix.rankers.named_trainers import (
 )
 from directrix.rankers.scoring import scores_by
 from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
+from directrix.surrogates.base import FIRST_SHARE, CutOff
 from directrix.trainers.wrappers import BestSoFar, Continuation
 from directrix.types import Callback, Float64Array, Model, Objective, Result, Surrogate, Trainer
 
@@ -73,6 +74,8 @@ class GradientRanker(StoredRanker):
     holds: ClassVar[frozenset[str]] = frozenset({"memory", "shards"})
     moves_smoothly: ClassVar[bool] = False
     """Whether a small change of the parameters changes the scores a little."""
+    is_additive: ClassVar[bool] = False
+    """Whether the model adds up small models, as boosting does, and so keeps the first share of a cut-off."""
     trainers: ClassVar[frozenset[str]]
     """Names that ``trainer`` takes."""
     saved_parameters: ClassVar[tuple[str, ...]] = ("trainer", "l2", "scale", "start", "max_iter", "patience")
@@ -182,14 +185,21 @@ class GradientRanker(StoredRanker):
             doc_weight=training.doc_weight,
             query_weight=training.query_weight,
         )
-        stages = trainer if isinstance(trainer, Continuation) else Continuation(trainer)
+        stages, trained = trainer, objective
+        if self.is_additive and isinstance(surrogate, CutOff):
+            # the paper's function alone overfits many small models (docs/decisions/cut-offs.md)
+            trained = objective.with_share(FIRST_SHARE)
+        if not isinstance(trainer, Continuation):
+            stages = Continuation(trainer)
         if valid is not None:
             score = self._mean_evaluator(measure, valid)
             stages = replace(stages, trainer=BestSoFar(stages.trainer, score, self._patience))
         if self.max_iter == 0:
             result = _kept_start(objective, start)
         else:
-            result = stages.minimize(objective, start, callback=training.callback)
+            result = stages.minimize(trained, start, callback=training.callback)
+            if trained is not objective and not result.own_loss:
+                result = replace(result, value=objective.value_and_grad(result.params)[0])
         if not np.isfinite(result.params).all():
             result = replace(result, params=start, message=f"{result.message}; the start was kept")
         self._params = result.params

@@ -62,7 +62,7 @@ def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
 def check_learned(q: Any, unlearned: Array, rule: str, name: str) -> None:
     """Raise `InputError` at the first missing value of an ``unlearned`` feature, unless it was allowed."""
     has_infinite = any(np.isinf(one.value) for one in q.flaws)  # always an error, of its own
-    if q.missing == "nan" or not missing_values(q) or has_infinite:
+    if q.missing != "error" or not missing_values(q) or has_infinite:
         return
     flaws = flaws_of(q.features, q.qptr, q.rows, unlearned)
     flaw = next((one for one in flaws if np.isnan(one.value)), None)

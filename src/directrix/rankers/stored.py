@@ -22,6 +22,7 @@ from directrix.rankers.means import can_choose
 from directrix.rankers.record import last_smoothing, training_record
 from directrix.rankers.saved import AnyModel, SavedModel
 from directrix.rankers.scoring import check_names, scores_by
+from directrix.trainers.progress import STOPPED
 from directrix.types import Float64Array, Result
 
 
@@ -116,7 +117,7 @@ class StoredRanker(Ranker):
         self.missing_ = "zero" if q.missing == "zero" else "nan" if is_kept else "error"
         if result.status == "not_finite":
             warn(f"training ended early: {result.message}.", NotConverged, stacklevel=5)
-        elif not self._ranks(data):
+        elif result.message != STOPPED and not self._ranks(data):  # a search drops what its clock stops
             warn(
                 "the trained ranker gives all documents of a query the same score, so it ranks nothing "
                 f"({result.message.rstrip('.')}). Give features that differ within queries{self._remedy}.",

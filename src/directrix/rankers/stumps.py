@@ -79,6 +79,7 @@ class StumpRanker(GradientRanker):
 
     model_type: ClassVar[str] = "stumps"
     trainers: ClassVar[frozenset[str]] = trainer_names(StumpModel)
+    is_additive: ClassVar[bool] = True
     saved_parameters: ClassVar[tuple[str, ...]] = (*GradientRanker.saved_parameters, "thresholds")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **constraints(trainers, frozenset({"zero"})),

@@ -10,7 +10,9 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers
 from directrix.errors import InputError, amount
+from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
+from directrix.rankers.means import can_choose, values_of
 from directrix.types import Array, Float64Array
 
 UNWEIGHTED: Weights = (None, None)
@@ -36,6 +38,12 @@ class Fold(NamedTuple):
         """Labels of the validation queries; without features for shards."""
         judged: Queries = self.valid.judged()
         return judged
+
+    def can_choose(self, measure: RankingMeasure) -> bool:
+        """Whether a measure is defined for a validation query, and differs between rankings of them."""
+        judged = self.judged
+        is_defined = not np.isnan(values_of(measure, np.zeros(judged.n_docs), judged)).all()
+        return is_defined and can_choose(measure, judged)
 
     def scores(self, ranker: Any) -> Float64Array:
         """Return the scores of the documents of the validation queries."""

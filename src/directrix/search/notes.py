@@ -50,7 +50,7 @@ def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: Rank
     second = ranked(others)[0]
     ahead, error = difference(chosen, second)
     n = int((~np.isnan(chosen.values - second.values)).sum())
-    apart = f"{abs(ahead):.4f} +- {error:.4f} over {amount(n, 'queries')}"
+    apart = f"{abs(ahead):.4f}{_spread(error)} over {amount(n, 'queries')}"
     if ahead < 0.0:
         reason = f"and {chosen.name} comes first in the order of preference"
         if second.needs_queries and not chosen.needs_queries:
@@ -60,13 +60,18 @@ def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: Rank
     return text if ahead > 2.0 * error else f"{text}; a difference this small may be chance"
 
 
+def _spread(error: float) -> str:
+    """Return a standard error in words, "" where too few or equal queries do not tell it."""
+    return "" if math.isnan(error) else f" +- {error:.4f}"
+
+
 def why_blended(mixed: Blend, measure: RankingMeasure) -> str:
     """Return the members of an ensemble in words, and its lead over the best of them."""
     ahead, error, n = mixed.lead
     parts = ", ".join(candidate.label for candidate in mixed.members)
     return (
         f"{measure.name} {mixed.valid:.4f}, the mean of {len(mixed.members)} candidates, none of them behind "
-        f"the first by more than two standard errors: {parts}; {ahead:+.4f} +- {error:.4f} compared with "
+        f"the first by more than two standard errors: {parts}; {ahead:+.4f}{_spread(error)} compared with "
         f"the first over {amount(n, 'queries')}"
     )
 
@@ -77,10 +82,10 @@ def notes_on_data(
     """Yield notes on validation queries without differences, on gains, and on scaling by query."""
     if math.isnan(best.valid):
         yield f"{measure.name} is undefined on all validation queries, so the first candidate was kept"
-    elif folds[0].valid is not folds[0].train and not any(fold.valid.n_ordered for fold in folds):
+    elif folds[0].valid is not folds[0].train and not any(fold.can_choose(measure) for fold in folds):
         yield (
-            "no validation query has documents of different labels, so all candidates are equal and the "
-            "first was kept"
+            f"{measure.name} has the same value for every ranking of the validation queries, so all "
+            "candidates are equal and the first was kept"
         )
     is_exponential = getattr(getattr(ranker, "surrogate_", None), "measure", None) != measure
     if not math.isnan(gap) and is_exponential and getattr(measure, "gain", "exp") != "exp":
@@ -114,7 +119,7 @@ def notes_on_features(
         if not ahead > 2.0 * error:  # true of an unknown error
             where = "ahead of" if ahead > 0.0 else "not ahead of"
             chance = "" if ahead < -2.0 * error else ", which may be chance"
-            yield f"{where} the {baseline.label}: difference {ahead:+.4f} +- {error:.4f}{chance}"
+            yield f"{where} the {baseline.label}: difference {ahead:+.4f}{_spread(error)}{chance}"
 
 
 def notes_on_methods(

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.checks import check_unrepeated, weights_of
 from directrix.data.queries import Queries
-from directrix.errors import InputError
+from directrix.errors import InputError, warn
 from directrix.export.engine import checker
 from directrix.export.target import target as export_target
 from directrix.measures.base import RankingMeasure
@@ -315,6 +315,7 @@ class AutoRanker(Ranker):
             rankers = [trained(candidate) for candidate in members]
             ranker = EnsembleRanker.of_fitted(rankers, q, measure)
         scores, values = (best.scores, best.values) if mixed is None else (mixed.scores, mixed.values)
+        _warn_if_level(scores)
         has_gap = mixed is None and best.method.surrogate is not None and not is_sharded
         gap = surrogate_gap(ranker, few(q)) if has_gap else math.nan
         notes = (
@@ -538,6 +539,16 @@ def _seconds_to_refit(mixed: Blend, q: Queries, folds: Sequence[Fold]) -> float:
     """Seconds that training the members again on all queries takes."""
     n_trained = sum(fold.train.n_queries for fold in folds)
     return float(sum(c.seconds * q.n_queries / n_trained for c in mixed.members))
+
+
+def _warn_if_level(scores: Float64Array) -> None:
+    """Warn if a choice gives all documents of a query the same score; on shards there are no ``scores``."""
+    if len(scores) and not scores.any():
+        warn(
+            "the chosen ranker gives all documents of a query the same score, so it ranks nothing. Give "
+            "features that differ within queries.",
+            stacklevel=5,
+        )
 
 
 def _record(ranker: Any, values: Float64Array, selection: str, n_candidates: int) -> None:

@@ -109,11 +109,20 @@ def train_candidate(
     )
 
 
+@contextmanager
+def _unwarned() -> Iterator[None]:
+    """Drop warnings that one candidate among many ranks nothing: the search warns if its choice does not."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the trained ranker gives all documents")
+        yield
+
+
+@_unwarned()
 def train_fold(candidate: Candidate, fold: Fold, measure: RankingMeasure, clock: Clock) -> Candidate:
     """Return a candidate with its ranker, trained on a fold, its learning curve and the seconds."""
     begun = working_time()
     ranker = candidate.ranker()
-    valid = fold.valid if candidate.method.keeps_best and _is_defined(measure, fold.judged) else None
+    valid = fold.valid if candidate.method.keeps_best and fold.can_choose(measure) else None
     if fold.train.held == "shards":
         ranker.fit_shards(fold.train, valid, measure=measure, callback=clock.watch)
         return replace(
@@ -137,6 +146,7 @@ def train_fold(candidate: Candidate, fold: Fold, measure: RankingMeasure, clock:
     return replace(candidate, rankers=(ranker,), curve=curve, seconds=taken)
 
 
+@_unwarned()
 def refit(candidate: Candidate, q: Queries, weights: Weights, measure: RankingMeasure, clock: Clock) -> Any:
     """Train the ranker of a candidate on all queries, with as many steps as it had on the folds."""
     clock.start_refit(candidate.name)
@@ -159,11 +169,6 @@ def _on_training_queries(ranker: Any, train: Any, measure: RankingMeasure) -> tu
     train = few(train)
     scores = ranker.predict_queries(train)
     return mean_over_queries(values_of(measure, scores, train)), spread_within_queries(scores, train)
-
-
-def _is_defined(measure: RankingMeasure, q: Queries) -> bool:
-    """Whether the measure is defined for any query, so that it can choose a step."""
-    return not np.isnan(values_of(measure, np.zeros(q.n_docs), q)).all()
 
 
 class Ahead:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.frames import check_cells
 from directrix.data.queries import Queries
 from directrix.data.trec.join import check_overlap, qrels_of, run_of
 from directrix.data.trec.runs import Run
@@ -89,13 +90,19 @@ class TextFeatures:
             labels += [max(known.get(doc, 0.0), 0.0) for doc in of_query]
             docs.append(of_query)
             names.append(name)
-        features = np.concatenate(blocks)
+        features, doc_ids = np.concatenate(blocks), np.concatenate(docs)
+        qptr = np.append(0, np.cumsum([len(block) for block in blocks])).astype(np.int64)
+
+        def place(row: int) -> str:
+            return f"query {names[np.searchsorted(qptr, row, side='right') - 1]}, document {doc_ids[row]!r}"
+
+        check_cells(features, "nan", tuple(self.sources), place)
         return Queries(
             features,
             np.array(labels),
-            np.append(0, np.cumsum([len(block) for block in blocks])).astype(np.int64),
+            qptr,
             tuple(names),
-            np.concatenate(docs),
+            doc_ids,
             tuple(self.sources),
             np.arange(len(labels)),
             missing="nan" if np.isnan(features).any() else "error",
@@ -118,7 +125,8 @@ class TextFeatures:
         matched: dict[tuple[str, str], Matched] = {}
         for column, source in enumerate(self.sources.values()):
             if isinstance(source, Run):
-                out[:, column] = _scores(source, name, docs)
+                with np.errstate(over="ignore"):  # infinite as float32, an error later
+                    out[:, column] = _scores(source, name, docs)
                 continue
             formula, field, analyzer = source
             if (field, analyzer) not in matched:

@@ -18,6 +18,7 @@ from directrix.objectives.objective import DataObjective
 from directrix.parameters import check_fields
 from directrix.types import Callback, Float64Array, Result, Status, Step
 
+STOPPED = "stopped by the callback"
 NOT_FINITE_AT_START = (
     "the loss is not finite at the start; scale the features (scale 'standard'), or test a surrogate of your "
     "own with directrix.laws.check_surrogate"
@@ -59,7 +60,7 @@ class Progress:
         self.trace.append({"iteration": number, "loss": loss, **columns})
         seen = Step(number, loss, params, columns.get("score", np.nan))
         if self.callback is not None and self.callback(seen):
-            self.end("stopped", "stopped by the callback")
+            self.end("stopped", STOPPED)
 
     def end(self, status: Status, message: str) -> None:
         """Leave the block."""

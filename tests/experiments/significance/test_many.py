@@ -102,6 +102,17 @@ def test_systems_without_scatter_differ_by_the_number_of_queries():
     assert tukey(same).least == randomized_tukey(same, n_resamples=99).least == np.inf
 
 
+@pytest.mark.parametrize(
+    "gaps", [[0.1, 0.2], [0.1, 0.2, 0.3, 0.2, 0.1], [0.5, 0.4] + [0.0] * 38, [0.1] * 40], ids=len
+)
+def test_few_or_equal_differences_have_no_interval_by_shuffles(gaps):
+    y = np.add.outer(np.arange(len(gaps)) / 64, [0.0, 0.0])
+    y[:, 0] += gaps
+    assert randomized_tukey(y).least == np.inf
+    more = np.append(gaps, np.linspace(-0.3, 0.3, 30))
+    assert randomized_tukey(np.column_stack([more, 0.0 * more])).least < 0.3
+
+
 @pytest.mark.parametrize(("n_differ", "is_shown"), [(5, False), (6, True)])
 def test_few_queries_that_differ_show_nothing(n_differ, is_shown):
     """As in the paired t-test, also next to a system that varies little."""

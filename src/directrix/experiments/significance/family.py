@@ -75,9 +75,7 @@ def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
     share(alpha, "alpha")
     y = _complete(values)
     n, m = y.shape
-    degrees = (m - 1) * (n - 1)
-    residuals = y - y.mean(axis=0) - y.mean(axis=1, keepdims=True) + y.mean()
-    error = float(np.sqrt((residuals**2).sum() / degrees / n))
+    degrees, error = (m - 1) * (n - 1), _error(y)
     gaps = _gaps(y.mean(axis=0))
     above = np.triu_indices(m, 1)
     p = np.ones((m, m))
@@ -103,7 +101,8 @@ def randomized_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
     values : float (n_queries, n_systems)
         Queries with a NaN (undefined) for any system do not count.
     alpha : float in (0, 1)
-        Level of ``least``, the 1 - alpha quantile of the ranges; infinite if nothing differs.
+        Level of ``least``, the 1 - alpha quantile of the ranges. It is infinite if no range is larger, or if
+        all queries agree on the differences.
     seed : int >= 0
         Seed of the shuffles.
     n_resamples : int >= 1
@@ -137,8 +136,17 @@ def randomized_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
     gaps = _gaps(y.mean(axis=0))
     below = np.searchsorted(ranges, gaps - _SLACK * np.abs(y).mean(), side="left")
     p = (n_resamples - below + 1) / (n_resamples + 1)
-    least = float(np.quantile(ranges, 1.0 - alpha))
-    return Tukey(p, least if least > _SLACK * np.abs(y).mean() else np.inf, len(y))
+    least, slack = float(np.quantile(ranges, 1.0 - alpha)), _SLACK * np.abs(y).mean()
+    # of so few queries, or equal ones, no range is larger than those by chance
+    is_told = _error(y) > slack and least < ranges[-1] - slack
+    return Tukey(p, least if is_told else np.inf, len(y))
+
+
+def _error(y: Float64Array) -> float:
+    """Return the standard error of a mean, without the effects of systems and of queries."""
+    n, m = y.shape
+    residuals = y - y.mean(axis=0) - y.mean(axis=1, keepdims=True) + y.mean()
+    return float(np.sqrt((residuals**2).sum() / ((m - 1) * (n - 1)) / n))
 
 
 def _complete(values: Any) -> Float64Array:
