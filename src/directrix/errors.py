@@ -124,10 +124,10 @@ def amount(n: int, things: str) -> str:
     return f"{n:,} {thing if n == 1 else things}"
 
 
-def in_words(names: Iterable[str]) -> str:
+def in_words(names: Iterable[str], word: str = "and") -> str:
     """Return names as in a sentence: ``A, B and C``."""
     *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+    return f"{', '.join(others)} {word} {last}" if others else last
 
 
 EXTRAS = ("arrow", "dask", "export", "plot", "pyterrier", "text", "torch")

@@ -28,11 +28,7 @@ _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def json_of(content: str | bytes, **hooks: Any) -> Any:
-    """Return the value of a JSON text; ``hooks`` are those of ``json.loads``.
-
-    Raises `ValueError` if it is not JSON in UTF-8, is nested too deeply, or has half of a character (a lone
-    surrogate), which no file can hold.
-    """
+    """Return the value of a JSON text; `ValueError` for other text, too deep nesting or half a character."""
     text = content if isinstance(content, str) else content.decode("utf-8-sig")
     try:
         value = json.loads(text, **hooks)

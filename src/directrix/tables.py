@@ -151,14 +151,8 @@ class Table:
         body = [_joined(line, widths, right) for line in lines]
         if self.title:
             rule = "  ".join("-" * width for width in widths)
-            body = [
-                table.title,
-                "",
-                *(["  ".join(heads).rstrip()] if heads else []),
-                body[0],
-                rule,
-                *body[1:],
-            ]
+            above = ["  ".join(heads).rstrip()] if heads else []
+            body = [table.title, "", *above, body[0], rule, *body[1:]]
         return "\n".join([*body, *([""] if self.notes else []), *table.notes])
 
     def tsv(self) -> str:

@@ -41,7 +41,10 @@ def demo_command(
     from directrix.reports.write import write_page
     from directrix.tables import Table
 
-    path = _model_path(output)
+    # now, so that a wrong name is an error before the training and not after it
+    check_folder(output, "model.json", "report.html")
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / "model.json"
     queries = _data(seed)
     train, valid, test = (queries.take(range(*span)) for span in ((0, 300), (300, 400), (400, 600)))
     remark(
@@ -78,13 +81,6 @@ def demo_command(
     page = path.with_name("report.html")
     write_page(page, demo_report(rows, test, scores, values, findings))
     remark(f"saved: {path}   open: {page}")
-
-
-def _model_path(folder: Path) -> Path:
-    """Make the folder now, so that a wrong name is an error before the training and not after it."""
-    check_folder(folder, "model.json", "report.html")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / "model.json"
 
 
 def _data(seed: int, n_docs: int = 50, n_features: int = 60) -> Queries:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -16,6 +15,7 @@ from directrix.cli.show import remark
 from directrix.data.files import readable
 from directrix.data.formats import inputs
 from directrix.errors import InputError
+from directrix.parsing import json_of
 from directrix.registry import TARGETS
 
 Data = TypeVar("Data", bound=TrainingData)
@@ -84,7 +84,7 @@ def _queries(path: Path) -> Any:
     with readable(path):
         content = path.read_bytes()
     try:
-        return json.loads(content)
+        return json_of(content)
     except ValueError as error:
         raise InputError(
             f"{path}: is not JSON ({error}); give an object such as "

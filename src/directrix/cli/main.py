@@ -199,20 +199,11 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
             try:
                 command(**replaced)
             except InputError as error:  # raised where it is not known which command reads the table
-                lacks = [
-                    name
-                    for name in _COLUMN.findall(message_of(error))
-                    if name[2:].replace("-", "_") not in names
-                ]
+                text = message_of(error)
+                lacks = [name for name in _COLUMN.findall(text) if name[2:].replace("-", "_") not in names]
                 if not lacks:
                     raise
-                _fail(
-                    re.sub(
-                        rf"Type {lacks[0]} NAME(,OTHER)?\.",
-                        "Name it so in the file, or add it.",
-                        message_of(error),
-                    )
-                )
+                _fail(re.sub(rf"Type {lacks[0]} NAME(,OTHER)?\.", "Name it so in the file, or add it.", text))
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}

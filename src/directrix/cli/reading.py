@@ -14,16 +14,8 @@ from directrix.cli.options import Missing, option
 from directrix.cli.show import remark
 from directrix.data.columns import DOC, LABELS, QUERY, ColumnNames, column_list
 from directrix.data.files import check_replaceable
-from directrix.data.formats import (
-    LETOR,
-    content_of,
-    format_of,
-    is_documents_table,
-    named,
-    read_file,
-    text_table,
-)
-from directrix.errors import InputError, amount, short_text
+from directrix.data.formats import content_of, format_of, is_documents_table, named, read_file, text_table
+from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
     from directrix.clicks.log import Log
@@ -295,20 +287,14 @@ class WeightedData(TrainingData):
         XGBoost. Raises `InputError` if a weight is not a number >= 0, or the weight of a query differs
         between its rows.
         """
-        if format_of(path) is LETOR:
+        if not format_of(path).has_names:
             from directrix.data.letor.read import side_weights
 
-            if (weights := side_weights(path)) is None:
-                return None, None
-            if len(weights) not in (q.n_docs, q.n_queries):
-                raise InputError(
-                    f"{path}.weight has {len(weights):,} weights for {amount(q.n_docs, 'documents')} and "
-                    f"{amount(q.n_queries, 'queries')}; one of each is needed. Remove the file if it is of "
-                    "other data."
-                )
-            is_of_documents = len(weights) == q.n_docs
-            remark(f"note: weights of {'documents' if is_of_documents else 'queries'}: {path}.weight")
-            return (weights, None) if is_of_documents else (None, weights)
+            weights = side_weights(path, q)
+            for what, given in zip(("documents", "queries"), weights, strict=True):
+                if given is not None:
+                    remark(f"note: weights of {what}: {path}.weight")
+            return weights
         return self._of_documents(path, q, self.weight_column), self._of_queries(path, q)
 
     def _of_documents(self, path: Path, q: Queries, column: str | None) -> Float64Array | None:

@@ -52,11 +52,7 @@ def print_json(value: Any) -> None:
 
 
 def echo(text: str, *, exact: bool = False, nl: bool = True) -> None:
-    """Print a result; control characters are escaped unless ``exact``, for a program that reads them.
-
-    Raises `InputError` if standard output is closed, full, or larger than a file may be, or if its encoding
-    lacks a character of an exact result.
-    """
+    """Print a result, escaped unless ``exact``; `InputError` if standard output does not take it."""
     if sys.stdout is None:  # Python's sign of a closed one, for which Typer prints nothing
         raise InputError("standard output is closed, so the result is lost. Type a file after `>`.")
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"

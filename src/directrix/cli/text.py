@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -232,18 +231,16 @@ def text_features_command(
     check_writable(output, *inputs)
     of = query_texts(queries, query_field, id_column)
     candidates = read_trec_run(run)
-    computed = TextFeatures.of(
-        Index.load(index), of, candidates, qrels, _other_runs(others, candidates), None
-    )
+    more = _other_runs(others, candidates)
+    computed = TextFeatures.of(Index.load(index), of, candidates, qrels, more, None)
     used = [computed.run.query_ids[q] for q in computed.chosen]
-    n_queries, n_rows, retrieved, lacking = len(used), 0, 0, Counter[str]()
+    n_queries, n_rows, retrieved = len(used), 0, 0
+    lacking = np.zeros(len(computed.sources), dtype=np.int64)
     with progress_bar("queries") as report, form.writing(output) as add:
         for first in range(0, n_queries, _AT_ONCE):
             part = computed.queries(report, slice(first, first + _AT_ONCE))
             n_rows, retrieved = n_rows + part.n_docs, retrieved + int((part.labels > 0.0).sum())
-            lacking.update(
-                dict(zip(computed.sources, np.isnan(part.features).sum(axis=0).tolist(), strict=True))
-            )
+            lacking += np.isnan(part.features).sum(axis=0)
             if form is LETOR:
                 part = replace(part, query_ids=tuple(integer_topics(part.query_ids)))
             add(part)
@@ -252,8 +249,9 @@ def text_features_command(
     if form is LETOR:
         in_order = ", ".join(computed.sources)
         remark(f"note: {output} stores no feature names; .parquet does. They are: {in_order}")
-    if empty := {name: n for name, n in lacking.items() if n}:
-        counts = ", ".join(f"{name} ({n:,})" for name, n in empty.items())
+    if lacking.any():
+        pairs = zip(computed.sources, lacking.tolist(), strict=True)
+        counts = ", ".join(f"{name} ({n:,})" for name, n in pairs if n)
         how = "which `directrix train --missing` decides on"
         remark(f"note: values are missing, {how}: {counts} of {n_rows:,} rows")
     sizes = sizes_text(n_rows, n_queries, len(computed.sources))
@@ -442,16 +440,12 @@ def _other_runs(paths: list[Path] | None, candidates: Run) -> list[Run]:
 
     runs = []
     for path in paths or ():
-        is_table = is_documents_table(path)
-        runs += _columns_of(path, candidates) if is_table else [read_trec_run(path)]
+        runs += _columns_of(path, candidates) if is_documents_table(path) else [read_trec_run(path)]
     return runs
 
 
 def _columns_of(path: Path, candidates: Run) -> list[Run]:
-    """Return each column of numbers of a table as a run of its name; empty cells stay missing.
-
-    So do rows that candidates lack, but a document without a score was not retrieved.
-    """
+    """Return columns of numbers as runs by name; empty cells and rows that candidates lack stay missing."""
     import numpy as np
     import pyarrow.types as types
 
@@ -484,13 +478,13 @@ def _columns_of(path: Path, candidates: Run) -> list[Run]:
     documents = of_frame(rows, "score", str(path), named_so, call, row_places(path))
     in_table = Run(short_name(path), *documents[:4])
     check_overlap(candidates, in_table)
-    place = dict(zip(_keys(in_table), in_table.scores.astype(np.int64), strict=True))
+    rows_of_table = in_table.scores.astype(np.int64)
+    place = dict(zip(_keys(in_table), rows_of_table, strict=True))
     aligned = np.array([place.get(key, -1) for key in _keys(candidates)], dtype=np.int64)
     runs = []
     for name in names:
         values = np.append(table[name].to_numpy().astype(np.float64), np.nan)
-        is_run = name in SCORES
-        of, place_of = (in_table, in_table.scores.astype(np.int64)) if is_run else (candidates, aligned)
+        of, place_of = (in_table, rows_of_table) if name in SCORES else (candidates, aligned)
         runs.append(replace(of, tag=name, scores=values[place_of]))
     return runs
 

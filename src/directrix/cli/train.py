@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,7 +36,7 @@ from directrix.errors import InputError, amount, short_text
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
     from directrix.search.search import AutoRanker, SearchResult
-    from directrix.types import Float64Array, Progress
+    from directrix.types import Float64Array
 
 _Report = Annotated[
     Path | None,
@@ -222,10 +223,7 @@ def train_command(
         validation = same_features(
             validation, queries.n_features, names, valid, str(train), by_position=by_position
         )
-
-    def run(progress: Progress) -> SearchResult:
-        return ranker.search(queries, validation, weights=weights, progress=progress)
-
+    run = partial(ranker.search, queries, validation, weights=weights)
     text = f"training {search.method} for {search.measure}"
     result = search_and_save(run, text, output, form, start, reading.names())
     if report is not None:
@@ -237,17 +235,14 @@ def train_command(
 
 
 def search_and_save(
-    run: Callable[[Progress], SearchResult],
+    run: Callable[..., SearchResult],
     text: str,
     output: Path,
     form: options.Format,
     start: float,
     names: ColumnNames = RECOGNIZED,
 ) -> SearchResult:
-    """Run a search, show its progress and result, and save its ranker.
-
-    A signal ends the search after the current step. The best ranker so far is saved before the command ends.
-    """
+    """Run a search, show it, and save its ranker: the best so far if a signal ends the search."""
     from directrix.reports.training import race_table
 
     with stopping_later() as is_stopped:
@@ -257,7 +252,7 @@ def search_and_save(
                 report(done, total, now)
                 return is_stopped()
 
-            result = run(progress)
+            result = run(progress=progress)
         if columns := {key: name for key in RECORDED if (name := getattr(names, key)) is not None}:
             training = result.ranker.training_
             result.ranker.training_ = {**training, "data": {**training["data"], "columns": columns}}
@@ -302,11 +297,8 @@ def _train_shards(
 
     answers = output.with_name(f"{output.name}.answers")
     judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
-
-    def run(progress: Progress) -> SearchResult:
-        return ranker.search(open_shards(train), judged, progress=progress)
-
     with keep_answers(answers, resume=resume):
+        run = partial(ranker.search, open_shards(train), judged)
         search_and_save(run, f"training for {ranker.measure}", output, form, start)
 
 

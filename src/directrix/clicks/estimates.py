@@ -235,10 +235,7 @@ def student_interval(
 def _interval(
     value: float, influence: Float64Array, n_queries: int, alpha: float, shift: float
 ) -> tuple[tuple[float, float], float]:
-    """Return `student_interval` for deviations of queries, and ``shift``, the error from propensities.
-
-    The interval is NaN for one query, and for queries with the same value, which tell no variance.
-    """
+    """Return `student_interval`, NaN without a variance over queries; ``shift`` is that of propensities."""
     if n_queries < 2 or math.sqrt(float(influence @ influence)) <= _ROUNDING * abs(value):
         return (math.nan, math.nan), math.nan if n_queries < 2 else float(value == 0.0)
     error = math.hypot(math.sqrt(float(influence @ influence) * n_queries / (n_queries - 1)), shift)

@@ -364,10 +364,7 @@ def _contrast(
 
 
 def _least_p(sums: Float64Array) -> float:
-    """Return twice the probability of the observed values, if users had them with either ranker.
-
-    For users of both rankers, these are exchanged; users of one ranker are assigned to it at random.
-    """
+    """Return twice the chance of the observed values, if a random ranker of the user's had them."""
     from scipy.special import gammaln
 
     values = _ratios(sums)

@@ -176,16 +176,14 @@ def propensities(
         theta[1:] += (-_LEFT_OPEN, _LEFT_OPEN)
     if n_queries < _FEWEST:
         theta[1:], beta[1:] = (0.0, np.inf), (-np.inf, np.inf)
-    trust = estimator.trust if isinstance(estimator, _AllPairs) else None
-    for text in _doubts(method, theta, trust, cells):
+    for text in _doubts(method, theta, estimator, cells):
         warn(text)
     return Propensities(method, value[0], theta, value[1], beta, n_queries, n_resamples, seed)
 
 
-def _doubts(
-    method: str, theta: Float64Array, trust: tuple[float, float] | None, cells: Cells
-) -> Iterator[str]:
+def _doubts(method: str, theta: Float64Array, estimator: Any, cells: Cells) -> Iterator[str]:
     """Yield why estimates are unreliable, from intervals of theta and the test of trust bias."""
+    trust = estimator.trust if isinstance(estimator, _AllPairs) else None
     shown = np.bincount(cells.position, cells.impressions)[1:]
     impressions = int(shown.sum()) // len(np.unique(cells.pair))
     if trust is not None and abs(trust[0]) > _CLEAR:

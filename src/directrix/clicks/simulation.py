@@ -26,6 +26,9 @@ POLICIES = ("deterministic", "shuffle", "swap", "plackett-luce")
 _NUMBERS = 1 << 22  # drawn together
 
 
+_FEWER_SESSIONS = {"python": "Type e.g. n_sessions=100_000.", "shell": "Type e.g. --sessions 100000."}
+
+
 def simulate(  # noqa: PLR0913 - all but the first three are optional and by name
     queries: Queries,
     ranker: Any,
@@ -95,8 +98,7 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
     n, depth = whole(n_sessions, "n_sessions", "simulate"), whole(n_positions, "n_positions", "simulate")
     check_choice(policy, "policy", POLICIES)
     number(n_positions, "n_positions", "simulate", most=2**15 - 1, example=10)
-    fix = {"python": "Type e.g. n_sessions=100_000.", "shell": "Type e.g. --sessions 100000."}
-    check_room(16 * n * depth, f"{n:,} sessions with {depth:,} positions", **fix)
+    check_room(16 * n * depth, f"{n:,} sessions with {depth:,} positions", **_FEWER_SESSIONS)
     eta = number(eta, "eta", "simulate", least=0.0, example=1.0)
     curve = np.array([*EXAMINATION, *EXAMINATION[-1:] * depth])[:depth] ** eta
     users = model_named(model) if isinstance(model, str) else model
@@ -104,8 +106,7 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
         raise InputError(f"model={short_text(model)}; a click model or its name is needed, e.g. 'PBM'.")
     clicked = _by_label(queries, attraction)
     rng = np.random.default_rng(seed_number(seed))
-    shown, ranker_of, names = _shown(queries, ranker, n, depth, policy, rng)
-    log = _unclicked(queries, shown, ranker_of, names)
+    log = _unclicked(queries, *_shown(queries, ranker, n, depth, policy, rng))
     users = users.known(log.pairs, clicked, curve, _trust(trust, depth))
     return users.simulate(log, seed)
 

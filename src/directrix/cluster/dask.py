@@ -88,7 +88,8 @@ class Dask(Driver):
                         moves[run] += 1
                         if moves[run] > _MOVES:
                             raise _out_of_memory()
-                        address = self._least_busy(waiting)
+                        addresses = [other.address for other in waiting]
+                        address = min(self._running(), key=addresses.count)  # the least busy one
                         waiting[self._submit(replace(task, numbers=run), address)] = run
             finally:
                 if waiting:
@@ -102,11 +103,6 @@ class Dask(Driver):
             return await self._client.gather(futures, asynchronous=True)
 
         return list(self._client.sync(results, callback_timeout=_SILENCE)) if futures else []
-
-    def _least_busy(self, futures: Any) -> str:
-        """Address of the worker for which the fewest of these futures wait."""
-        addresses = [future.address for future in futures]
-        return min(self._running(), key=addresses.count)
 
     def _submit(self, task: Task, address: str) -> Any:
         from distributed.protocol.pickle import dumps

@@ -137,9 +137,7 @@ def floats_of(cells: Any) -> Float64Array:
     for cell in cells:
         if isinstance(cell, str | bytes) and not is_plain(str(cell)):
             raise ValueError(f"could not convert string to float: {cell!r}")
-        if isinstance(
-            cell, _OTHER_NUMBERS
-        ):  # NumPy would drop the imaginary part, and count days or nanoseconds
+        if isinstance(cell, _OTHER_NUMBERS):  # their imaginary part would be lost, and days be counted
             raise ValueError(f"could not convert {cell!r} to float")
     try:
         return np.asarray(cells, dtype=np.float64)

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from directrix.errors import NO_ITEMS, InputError, first_repeated, short_text
+from directrix.errors import NO_ITEMS, InputError, first_repeated, in_words, short_text
 
 QUERY = ("qid", "query_id", "q_id", "query-id", "topic", "query")
 DOC = ("docno", "doc_id", "docid", "corpus-id", "document", "doc")
@@ -173,7 +173,7 @@ def find(
             )
         near = difflib.get_close_matches(str(asked), list(map(str, known)), n=1, cutoff=0.5)
         raise InputError(
-            f"{what}: there is no column {_or(wanted)}; "
+            f"{what}: there is no column {in_words(map(str, wanted), 'or')}; "
             f"{f'did you mean {near[0]!r}? The' if asked is not None and near else 'the'} columns are "
             f"{column_list(known)}.",
             python=f"Type {call}, {key}={'[NAME, ...]' if key in _SEVERAL else 'NAME'}).",
@@ -233,8 +233,3 @@ def column_list(names: Iterable[Any], most: int = 20) -> str:
     texts = [str(name) or "''" for name in names]
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
-
-
-def _or(names: Sequence[Any]) -> str:
-    texts = list(map(str, names))
-    return " or ".join([", ".join(texts[:-1])] * (len(texts) > 1) + texts[-1:])

@@ -94,10 +94,7 @@ def are_dicts(rows: Any) -> bool:
 
 
 def columns_of_rows(rows: Any, known: Iterable[Any] = ()) -> dict[Any, list[Any]]:
-    """Return the columns of a list of dicts, the ``known`` ones first; a key that a row lacks is missing.
-
-    Raises `InputError` if a row is not a dict.
-    """
+    """Return the columns of a list of dicts, the ``known`` ones first, None for a key that a row lacks."""
     other = next((place for place, row in enumerate(rows) if not is_dict(row)), None)
     if other is not None:
         raise InputError(

@@ -94,11 +94,8 @@ def read_responses(
                 try:
                     qid, found = _response(line)
                 except InputError as error:
-                    problems.append(
-                        Problem(
-                            number, str(error).removesuffix("."), "Write one response of an engine per line."
-                        )
-                    )
+                    text, fix = str(error).removesuffix("."), "Write one response of an engine per line."
+                    problems.append(Problem(number, text, fix))
                 else:
                     qids += [qid] * len(found)
                     documents += found

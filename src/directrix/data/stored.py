@@ -51,10 +51,7 @@ class Flaw(NamedTuple):
 def flaws_of(
     features: Any, qptr: Int64Array, rows: Int64Array, within: Array | None = None
 ) -> tuple[Flaw, ...]:
-    """Return the features that are not finite, in one pass, without memory if all are finite.
-
-    ``within``, bool (n_features,), limits them to some columns.
-    """
+    """Return the features that are not finite, ``within`` some columns, without memory if all are finite."""
     found: dict[Any, Flaw] = {}
     for first, block in blocks(features, qptr):
         values = entries(block)

@@ -151,10 +151,7 @@ def raise_exposure(
 
 
 def _best_places(ones: Float64Array, others: Float64Array, values: Float64Array, need: float) -> Int64Array:
-    """Return the places of the group's documents with the most utility among those of enough exposure.
-
-    Scores of both groups are descending, in [0, 1]. See the Notes of `raise_exposure`.
-    """
+    """Return the group's places; scores are descending, in [0, 1]. See the Notes of `raise_exposure`."""
     depth, n_ones = len(values), len(ones)
 
     def with_bonus(bonus: float) -> Int64Array:
@@ -179,9 +176,8 @@ def _best_places(ones: Float64Array, others: Float64Array, values: Float64Array,
         for rank, value in enumerate(values):
             earned = np.append(earned + value * ones[used], earned + value * others[rank - used])
             used, exposed = np.append(used + 1, used), np.append(exposed + value, exposed)
-            most = (
-                exposed + reach[np.minimum(rank + 1 + n_ones - used, depth).clip(rank + 1)] - reach[rank + 1]
-            )
+            last = np.minimum(rank + 1 + n_ones - used, depth).clip(rank + 1)
+            most = exposed + reach[last] - reach[rank + 1]
             bound = earned + rest[rank + 1, used] - bonus * (need - exposed)
             kept = np.flatnonzero((most >= need) & (bound > best + _EQUAL))
             kept = kept[np.lexsort((-earned[kept], -exposed[kept], used[kept]))]

@@ -98,7 +98,8 @@ def run_cells(
             done[finished.key] = finished
             if progress is not None:
                 seconds = (time.monotonic() - begun) / count * (len(left) - count)
-                progress(before + count, len(cells), _left(seconds))
+                rest = f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+                progress(before + count, len(cells), f"{rest} left")
     return {cell.key: done[cell.key].result for cell in wanted if cell.key in done}
 
 
@@ -188,7 +189,3 @@ def _not_ours(name: str, number: int, line: bytes) -> InputError:
         f"{name}:{number}: {line[:40].decode(errors='replace')!r} is not a finished cell; the lines of "
         "an earlier run are needed, or no file. Remove it, or give another folder."
     )
-
-
-def _left(seconds: float) -> str:
-    return f"{seconds:.0f} s left" if seconds < 90 else f"{seconds / 60:.0f} min left"

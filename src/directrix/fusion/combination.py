@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from directrix.data.grouping import object_array, rows_of
+from directrix.data.trec.features import min_max
 from directrix.data.trec.join import check_magnitude, check_overlap, qrels_of, run_of
 from directrix.data.trec.runs import Run
 from directrix.errors import InputError
@@ -249,11 +250,6 @@ def _ranks(s: Float64Array) -> Float64Array:
     return ranks
 
 
-def _min_max(s: Float64Array) -> Float64Array:
-    low, high = float(s.min()), float(s.max())
-    return (s - low) / (high - low) if high > low else np.ones(len(s))
-
-
 def _share(s: Float64Array) -> Float64Array:
     above = s - float(s.min())
     total = float(above.sum())
@@ -261,7 +257,7 @@ def _share(s: Float64Array) -> Float64Array:
 
 
 _OF: dict[str, Callable[[Float64Array], Float64Array]] = {
-    "min-max": _min_max,
+    "min-max": min_max,
     "z-score": lambda s: (s - float(s.mean())) / (float(s.std()) or 1.0),
     "sum": _share,
     "rank": lambda s: 1.0 - (_ranks(s) - 1.0) / len(s),

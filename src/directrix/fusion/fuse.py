@@ -89,8 +89,6 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     """
     pool = pool_of(runs_of(runs), qrels)
     n_folds, seed = whole(n_folds, "n_folds", "fuse", least=2), whole(seed, "seed", "fuse", least=0)
-    if (n := len(pool.query_ids)) < n_folds:
-        raise InputError(f"n_folds={n_folds} needs as many judged queries, got {n}. Give fewer, at least 2.")
     methods = fusion_methods(has_classes=classes is not None)
     _check_method(method, methods)
     of_query, weigher = classes_of(pool, classes), Weigher(pool, parse_measure(measure), seed)
@@ -118,7 +116,8 @@ def _cross_validate(
     progress: Progress | None,
 ) -> dict[str, Float64Array]:
     """Return for each method the value of every query under the choice of the other folds."""
-    n = len(of_query)
+    if (n := len(of_query)) < n_folds:
+        raise InputError(f"n_folds={n_folds} needs as many judged queries, got {n}. Give fewer, at least 2.")
     tested = {name: np.full(n, np.nan) for name in methods}
     folds = np.array_split(np.random.default_rng(weigher.seed).permutation(n), n_folds)
     for i, fold in enumerate(folds):

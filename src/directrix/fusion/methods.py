@@ -60,10 +60,7 @@ class Weigher:
         )
 
     def value(self, scores: Combination | Float64Array) -> Float64Array:
-        """Return the measure of every query for a score of each document, -inf = not retrieved.
-
-        Documents of other runs do not count, unless they are judged: values are those of `evaluate`.
-        """
+        """Return the values of `evaluate` by query for scores of all documents, -inf = not retrieved."""
         given = scores.scores(self.pool) if isinstance(scores, Combination) else scores
         is_seen = self.pool.is_judged | (given > -np.inf)
         if is_seen.all():

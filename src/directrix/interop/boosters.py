@@ -162,13 +162,10 @@ class Value(Remembering):
         """Return the mean; queries for which the measure is undefined do not count."""
         ready = self._recall(rows)
         if ready is None:
-            ready = self._prepared(rows)
+            labels = np.asarray(rows.labels, dtype=np.float64)
+            ready = self.measure.prepare(labels, pointers(rows.sizes, len(labels)))
             self._keep(rows, ready)
         return mean_over_queries(ready(np.asarray(scores, dtype=np.float64).ravel())[0], rows.query_weight)
-
-    def _prepared(self, rows: GroupedRows) -> Any:
-        labels = np.asarray(rows.labels, dtype=np.float64)
-        return self.measure.prepare(labels, pointers(rows.sizes, len(labels)))
 
 
 def scores_and_rows(

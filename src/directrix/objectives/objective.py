@@ -178,10 +178,7 @@ class DataObjective:
         return replace(self, kernel=replace(self.kernel, surrogate=surrogate.at(smoothing)))
 
     def with_share(self, share: float) -> Self:
-        """Return a copy whose surrogate ignores its cut-off in a share of its discount, on the same data.
-
-        Without a cut-off it is the objective itself; see `KernelSurrogate.with_share`.
-        """
+        """Return a copy with `KernelSurrogate.with_share`; without a cut-off it is the objective itself."""
         surrogate, source = kernel_surrogate(self.surrogate), self.source
         other = surrogate.with_share(share)
         if other is surrogate:

@@ -50,10 +50,7 @@ class ScoreObjective:
         return other
 
     def with_share(self, share: float) -> ScoreObjective:
-        """Return an objective whose surrogate ignores its cut-off in a share of its discount.
-
-        Without a cut-off it is the objective itself. SmoothRank begins with a regression instead.
-        """
+        """Return a copy with `KernelSurrogate.with_share`, or itself; SmoothRank begins with a regression."""
         surrogate = self._surrogate.with_share(share)
         if surrogate is self._surrogate or self._surrogate.stationary_at_ties:
             return self

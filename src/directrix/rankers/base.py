@@ -167,8 +167,7 @@ class Ranker(BaseEstimator, ABC):
         Warns
         -----
         UserWarning
-            If the validation queries cannot choose an iteration, or all documents of a training query get the
-            same score.
+            If the validation queries cannot choose an iteration, or all documents of a query get one score.
         """
         q = self._grouped(X, y, qid, group, reset=not self._continues())
         warn_of_labels(q)

@@ -146,11 +146,6 @@ def _explainer(member: Any, q: Queries) -> _Explainer:
     return partial(_EXPLAINERS[type(model)], model, params)
 
 
-def _of_linear(_: LinearModel, params: Float64Array, X: Array, others: Array) -> Float64Array:
-    shares: Float64Array = params * (X - others.mean(axis=0))
-    return shares
-
-
 def _of_stairs(model: StumpModel, params: Float64Array, X: Array, others: Array) -> Float64Array:
     def heights(rows: Array) -> Float64Array:
         levels = np.zeros(rows.shape)
@@ -210,7 +205,7 @@ def _slopes(model: MLPModel, params: Float64Array, X: Array) -> Float64Array:
 
 
 _EXPLAINERS: dict[type, Callable[..., Float64Array]] = {
-    LinearModel: _of_linear,
+    LinearModel: lambda _, params, X, others: params * (X - others.mean(axis=0)),
     MLPModel: _of_network,
     StumpModel: _of_stairs,
 }

@@ -20,8 +20,7 @@ from directrix.measures.bootstrap import equal_signs_p
 from directrix.models.rows import scores_of
 from directrix.types import Float64Array, Measure, Model
 
-_SAME = 1e-12  # values of a measure that differ by less are rounded otherwise
-_ROUNDING = 1e-12  # relative deviation of equal values, whose mean is rounded
+_ROUNDING = 1e-12  # of values of a measure, and relative deviation of equal values, whose mean is rounded
 
 
 def mean_over_queries(values: Float64Array, weights: Float64Array | None = None) -> float:
@@ -34,18 +33,13 @@ def mean_over_queries(values: Float64Array, weights: Float64Array | None = None)
 
 
 def mean_and_error(values: Float64Array) -> tuple[float, float]:
-    """Mean of the values that are defined, and its standard error.
-
-    The error is NaN for fewer than two values, and for up to five equal ones: their signs have p > .05.
-    """
+    """Mean of the defined values, and its standard error: NaN for one of them, or up to five equal ones."""
     values = values[~np.isnan(values)]
     if len(values) < 2:
         return (float(values[0]) if len(values) else 0.0), math.nan
     mean, deviation = float(values.mean()), float(values.std(ddof=1))
-    is_equal = mean and deviation <= _ROUNDING * abs(mean)
-    return mean, math.nan if is_equal and equal_signs_p(len(values)) > 0.05 else deviation / len(
-        values
-    ) ** 0.5
+    is_unknown = mean and deviation <= _ROUNDING * abs(mean) and equal_signs_p(len(values)) > 0.05
+    return mean, math.nan if is_unknown else deviation / len(values) ** 0.5
 
 
 def values_of(measure: Measure, scores: Float64Array, q: Queries) -> Float64Array:
@@ -77,16 +71,12 @@ def mean_evaluator(measure: Measure, q: Queries) -> Callable[[Float64Array], flo
 
 
 def can_choose(measure: Measure, valid: Any) -> bool:
-    """Whether a measure has other values for other rankings of validation queries, or none at all.
-
-    Otherwise it cannot choose among steps: no label differs, none is relevant, or all documents are within
-    the cut-off.
-    """
+    """Whether a measure has other values for other rankings of validation queries, or no value at all."""
     q = valid.judged()
     values = evaluator_of(measure, q)
     rows = np.arange(float(q.n_docs))
     first, *others = (np.nan_to_num(values(scores)) for scores in (q.labels, -q.labels, rows, -rows))
-    differs = any((np.abs(first - other) > _SAME).any() for other in others)
+    differs = any((np.abs(first - other) > _ROUNDING).any() for other in others)
     return differs or bool(np.isnan(values(rows)).all())
 
 

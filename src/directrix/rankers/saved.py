@@ -111,10 +111,7 @@ class SavedModel:
 
     @cached_property
     def unlearned(self) -> Array:
-        """Whether no missing value (NaN) of a feature has a meaning, since training had none: (n_features,).
-
-        If any were missing, scales fill them in all features, and trees have a side for them in some.
-        """
+        """Whether a missing value of a feature has no meaning, since training had none: (n_features,)."""
         if self.members:
             of_any: Array = np.logical_or.reduce([member.unlearned for member in self.members])
             return of_any
@@ -178,7 +175,8 @@ class SavedModel:
     def to_json(self) -> dict[str, Any]:
         """Return the value in JSON types, which `from_json` reads back exactly."""
         if self.model is None:
-            body = {"members": [_member_json(member) for member in self.members]}
+            members = [{"weight": of.weight, "spread": of.spread, **of.to_json()} for of in self.members]
+            body: dict[str, Any] = {"members": members}
         else:
             body = _STORED[self.type].write(self.model, self.params, self.n_columns)
         listed = [None if one is None else list(one) for one in self.categories or ()]
@@ -403,10 +401,6 @@ def _members(stored: list[Any], count: int) -> tuple[SavedModel, ...]:
     if not members:
         raise InputError("model.members is empty.")
     return tuple(members)
-
-
-def _member_json(member: SavedModel) -> dict[str, Any]:
-    return {"weight": member.weight, "spread": member.spread, **member.to_json()}
 
 
 def _weights(name: str, values: list[Any], count: int) -> Float64Array:

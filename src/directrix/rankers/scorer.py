@@ -269,10 +269,6 @@ def _of_scaled(scale: Any, model: AnyModel | None, params: Float64Array) -> _Sco
     return folded
 
 
-def _linear(model: LinearModel, params: Float64Array, X: Array) -> Float64Array:
-    return X @ params
-
-
 def _network(model: MLPModel, params: Float64Array, X: Array) -> Float64Array:
     layers, units = model.layers(params, X.shape[1]), X
     for level, layer in enumerate(layers[:-1]):
@@ -291,13 +287,9 @@ def _stairs(model: StumpModel, params: Float64Array, X: Array) -> Float64Array:
     return scores
 
 
-def _trees(model: Trees, params: Float64Array, X: Array) -> Float64Array:
-    return model.predict(X)
-
-
 _SCORES: dict[type, Callable[..., Float64Array]] = {
-    LinearModel: _linear,
+    LinearModel: lambda _, params, X: X @ params,
     MLPModel: _network,
     StumpModel: _stairs,
-    Trees: _trees,
+    Trees: lambda model, _, X: model.predict(X),
 }

@@ -60,12 +60,7 @@ def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
 
 
 def check_learned(q: Any, unlearned: Array, rule: str, name: str) -> None:
-    """Raise `InputError` at the first missing value (NaN) of a feature that was never missing in training.
-
-    ``unlearned``, bool (n_features,), marks these features, and ``rule`` is that of the training data. Data
-    that were read with ``missing="nan"`` or "zero" pass, since somebody decided it; of the latter, only
-    categories are still missing.
-    """
+    """Raise `InputError` at the first missing value of an ``unlearned`` feature, unless it was allowed."""
     has_infinite = any(np.isinf(one.value) for one in q.flaws)  # always an error, of its own
     if q.missing != "error" or not missing_values(q) or has_infinite:
         return

@@ -35,11 +35,7 @@ def shown_rankings(tests: Sequence[Any], top: _Top) -> _Shown:
 def top_rankings(
     systems: Mapping[str, tuple[FloatArray, Any]], values: Iterable[Float64Array]
 ) -> dict[str, _Shown]:
-    """Return the first documents of each system, given by scores and labeled data, for `PerQuery.rankings`.
-
-    They are those of up to 1,000 queries, on which the values of the systems differ most. Documents with the
-    score -inf were not retrieved.
-    """
+    """Return the first documents by system, on the 1,000 queries on which values of systems differ most."""
     table = np.nan_to_num(np.array(list(values)))
     shown = set(np.argsort(-np.ptp(table, axis=0), kind="stable")[:_QUERIES].tolist())
     rankings = {}

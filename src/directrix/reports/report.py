@@ -264,10 +264,7 @@ _ONE_LINE = ("title", "command")  # fields that are not Markdown
 
 
 def displayed(part: Any, show: Callable[[str], str] = _markdown) -> Any:
-    """Return a report, or a part of it, with all texts as readers see them: see `directrix.errors.one_line`.
-
-    Texts of Markdown keep their lines. Pages and pictures are made of the result.
-    """
+    """Return a report, or a part of it, with all texts but Markdown as `directrix.errors.one_line`."""
     if isinstance(part, Table):
         return part.displayed()
     if isinstance(part, str):

@@ -20,10 +20,7 @@ _FEWEST_QUERIES = 10
 
 
 def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return candidates with the best first; equally good ones are in the order of preference.
-
-    Every decision between candidates takes this order, so no two decisions differ where candidates tie.
-    """
+    """Return candidates with the best first; equally good ones are always in the order of preference."""
     return sorted(candidates, key=lambda c: (-c.or_worst, c.place))
 
 

@@ -263,13 +263,8 @@ class Race:
                 finally:
                     if ahead is not None:
                         ahead.end(number)
-                self._tried.append(
-                    replace(
-                        trained,
-                        rankers=trained.rankers[:1],
-                        place=len(self._tried) if self.is_costly else candidate.place,
-                    )
-                )
+                place = len(self._tried) if self.is_costly else candidate.place
+                self._tried.append(replace(trained, rankers=trained.rankers[:1], place=place))
                 if is_trees and not trained.outcome and trained.curve is not None:
                     n_trees = float(trained.curve.steps[-1])
                     self._growth = max(self._growth, _ROOM * trained.ranker().learning_rate * n_trees)

@@ -293,13 +293,10 @@ class AutoRanker(Ranker):
         best, mixed = choice(tried, parts, measure, may_blend=may_blend, simple=self.simple)
         is_refitted = valid is None and parts[0].train is not q
         late: tuple[str, ...] = ()
-        if mixed is not None and is_refitted and not clock.is_stopped:
-            seconds = _seconds_to_refit(mixed, q, parts)
-            if seconds > clock.left:
-                late = (
-                    f"an ensemble was left out: to train its members on all queries takes {seconds:.0f} s",
-                )
-                mixed = None
+        may_refit = is_refitted and not clock.is_stopped
+        if mixed is not None and may_refit and (seconds := _seconds_to_refit(mixed, q, parts)) > clock.left:
+            late = (f"an ensemble was left out: to train its members on all queries takes {seconds:.0f} s",)
+            mixed = None
 
         def trained(candidate: Candidate) -> Any:
             if is_refitted and not clock.is_stopped:
@@ -309,7 +306,8 @@ class AutoRanker(Ranker):
             return candidate.rankers[0]
 
         members = () if mixed is None else mixed.members
-        tried = _without_results(tried, members or (best,))
+        kept = set(map(id, members or (best,)))  # only the choice needs rankers and scores of the others
+        tried = tuple(c if id(c) in kept else replace(c, rankers=(), scores=np.zeros(0)) for c in tried)
         if mixed is None:
             ranker, why = trained(best), why_chosen(best, tried, measure)
         else:
@@ -352,9 +350,11 @@ class AutoRanker(Ranker):
         if q.held == "shards":
             keep(_trainable_on_shards(able), "do not suit data in shards")
         else:
-            keep(_weighing(able, weights), "do not support weights of documents")
+            weighing = [c for c in able if weights[0] is None or c.method.weighs_docs]
+            keep(weighing or able, "do not support weights of documents")
         if q.categories is not None:
-            keep(_splitting(able), "compare numbers, and some features are categories")
+            splitting = [c for c in able if c.ranker().takes_categories]
+            keep(splitting or able, "compare numbers, and some features are categories")
         if self.engine is not None:
             title = export_target(self.engine).title
             keep(_exportable(able, self.engine, q), f"cannot be exported to {title}")
@@ -497,16 +497,6 @@ def _check_shards(valid: Any, options: Sequence[Any]) -> None:
         )
 
 
-def _weighing(candidates: Sequence[Candidate], weights: Weights) -> Sequence[Candidate]:
-    """Remove methods without document weights if others support them."""
-    return [c for c in candidates if weights[0] is None or c.method.weighs_docs] or candidates
-
-
-def _splitting(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Remove candidates that compare categories as numbers if others split sets of them."""
-    return [c for c in candidates if c.ranker().takes_categories] or candidates
-
-
 def _exportable(candidates: Sequence[Candidate], engine: str, q: Any) -> Sequence[Candidate]:
     """Return candidates whose models can be exported; raise the first `InputError` if there is none."""
     check, kept, errors = checker(engine, q), [], []
@@ -537,13 +527,6 @@ def _trainable_on_shards(candidates: Sequence[Candidate]) -> list[Candidate]:
     trainers = [c.ranker().trainer for c in able]
     few = [trainer != "sgd" and getattr(trainer, "batch", None) != 1 for trainer in trainers]
     return [c for c, is_few in zip(able, few, strict=True) if is_few]
-
-
-def _without_results(tried: Sequence[Candidate], kept: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Remove rankers and scores of the candidates that were not chosen, which only the choice needs."""
-    return tuple(
-        c if any(c is one for one in kept) else replace(c, rankers=(), scores=np.zeros(0)) for c in tried
-    )
 
 
 def _absent(candidates: Sequence[Candidate], kept: Sequence[Candidate]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -36,6 +36,7 @@ from directrix.search.folds import MANY_DOCS, Fold, few
 from directrix.threads import ignore_interrupts
 from directrix.types import Float64Array, Step
 
+_STEPS = ("best", "iterations", "epochs", "rounds")  # counts of results, the first one that there is
 Fit = Callable[[Candidate, int], Candidate]
 """Returns a candidate with its ranker, trained on the fold of this number."""
 
@@ -83,7 +84,8 @@ def train_candidate(
         train.append(mean)
         if spread is not None:
             scores.append(on_judge / spread if spread > 0.0 else np.zeros(len(on_judge)))
-        steps.append(_steps_of(ranker.result_.counts))
+        counts = ranker.result_.counts  # of the steps of the ranker that was kept
+        steps.append(next((int(counts[of]) for of in _STEPS if of in counts), 0))
         seconds += fitted.seconds + working_time() - begun
     planned, done = planned_steps(ranker), clock.cut_at
     if done is not None and done != planned:  # otherwise the time ended with the training
@@ -167,12 +169,6 @@ def _on_training_queries(ranker: Any, train: Any, measure: RankingMeasure) -> tu
     train = few(train)
     scores = ranker.predict_queries(train)
     return mean_over_queries(values_of(measure, scores, train)), spread_within_queries(scores, train)
-
-
-def _steps_of(counts: Mapping[str, int]) -> int:
-    """Steps of the ranker that was kept, from the counts of its training."""
-    names = ("best", "iterations", "epochs", "rounds")
-    return next((int(counts[name]) for name in names if name in counts), 0)
 
 
 class Ahead:

@@ -152,10 +152,7 @@ def _matched(index: Corpus, text: str, field: str, analyzer: str, rows: Int64Arr
 
 
 def _scores(run: Run, query: str, docs: Array) -> Float64Array:
-    """Return the scores of documents in a run, NaN where they are missing.
-
-    Documents that the run lacks were not retrieved: they get the lowest of the query, or 0 without any.
-    """
+    """Return the scores in a run, NaN where missing; what it lacks gets the lowest of the query, or 0."""
     if query not in run.query_ids:
         return np.zeros(len(docs))
     q = run.query_ids.index(query)

@@ -46,7 +46,8 @@ def _values_and_slope(
     if scores.dim() == 1:
         return _of_flat(loss, scores, grades, form)
     there = layout.to(scores.device)
-    value, slope = _of_flat(loss, scores[there], grades[form], _pointers(form))
+    qptr = np.append(0, np.cumsum(form.sum(axis=1))).astype(np.int64)
+    value, slope = _of_flat(loss, scores[there], grades[form], qptr)
     return value, torch.zeros_like(scores).masked_scatter_(there, slope)
 
 
@@ -86,10 +87,6 @@ def _with_slope(
         value = values(surrogate, flat, labels, qptr)
         (slope,) = torch.autograd.grad(value.sum(), flat, materialize_grads=True, allow_unused=True)
     return value.detach(), slope
-
-
-def _pointers(mask: Array) -> Int64Array:
-    return np.concatenate([[0], np.cumsum(mask.sum(axis=1))]).astype(np.int64)
 
 
 @torch.library.custom_op("directrix::slope", mutates_args=())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -94,7 +94,9 @@ class CoordinateAscent(Settings):
         q = linear.queries
         measure = self.measure or "nDCG@10"
         search = LineSearch(measure, q.labels, q.qptr, query_weight=linear.query_weight, doc_ids=q.doc_ids)
-        nearest, low, high = _bounds_of(linear, len(start))
+        nearest, low, high = nearest_in(linear), np.full(len(start), -np.inf), np.full(len(start), np.inf)
+        if linear.bounds is not None:
+            low, high = linear.bounds.low, linear.bounds.high
         column, features = column_reader(q.features), np.array(varying_features(q), dtype=np.int64)
         features = features[low[features] < high[features]]
         rng = generator(self.random_state)
@@ -137,13 +139,6 @@ class _Point(NamedTuple):
     params: Float64Array
     scores: Float64Array
     value: float
-
-
-def _bounds_of(linear: DataObjective, n: int) -> tuple[Any, Float64Array, Float64Array]:
-    """Return a function that takes weights within their bounds, and the bounds."""
-    bounds = linear.bounds
-    low, high = (np.full(n, -np.inf), np.full(n, np.inf)) if bounds is None else (bounds.low, bounds.high)
-    return nearest_in(linear), low, high
 
 
 def _judged(linear: DataObjective, search: LineSearch, params: Float64Array) -> _Point:

@@ -310,8 +310,11 @@ class Continuation(Settings):
             params = result.params
             if halted or result.status == "not_finite":
                 break
-        if not best and hasattr(objective.surrogate, "at"):  # type: ignore[attr-defined]
-            params = min(reversed(results), key=_exact_loss(objective)).params
+        surrogate = objective.surrogate  # type: ignore[attr-defined]
+        if not best and hasattr(surrogate, "at"):
+            smoothing = max(_VANISHING / surrogate.steepness, SMALLEST)
+            exact = objective.penalized(L2()).at(smoothing)  # type: ignore[attr-defined]
+            params = min(reversed(results), key=lambda of: float(exact.value_and_grad(of.params)[0])).params
         return replace(
             result,
             params=params,
@@ -329,13 +332,6 @@ def stages_of(objective: Any, shares: Iterable[float], start: Float64Array) -> l
         return [(0.0, objective)]
     others = ((share, objective.with_share(share)) for share in shares)
     return [*((share, other) for share, other in others if other is not objective), (0.0, objective)]
-
-
-def _exact_loss(objective: Any) -> Callable[[Result], float]:
-    """Return the function of a result that is minus the mean of the surrogate's exact measure."""
-    smoothing = max(_VANISHING / objective.surrogate.steepness, SMALLEST)
-    exact = objective.penalized(L2()).at(smoothing)
-    return lambda result: float(exact.value_and_grad(result.params)[0])
 
 
 @dataclass(frozen=True)

@@ -199,18 +199,14 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     -------
     Interactions
         Only queries with candidates. Other items with events have no row, so no measure counts them.
-        Identifiers are integers if the tables hold integers, else text.
+        Identifiers are integers if the tables hold integers, else text. Warnings count relevant items that
+        are no candidates; items whose events follow those of an earlier list, such as a purchase on a later
+        day; and events that repeat an earlier one.
 
     Raises
     ------
     InputError
         If a value cannot be used, or a table of features is from after a decision.
-
-    Warns
-    -----
-    UserWarning
-        With the number of relevant items that are no candidates of their query; of items whose events follow
-        those of an earlier list, such as a purchase on a later day; and of events that repeat an earlier one.
 
     Examples
     --------
@@ -219,28 +215,33 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     (('a', 'b'), ['x', 'y', 'x', 'y'], array([0., 1., 1., 0.]))
     """
     _check_choices(by, sampling, missing)
-    names = {"user": user, "item": item, "time": time, "event": event, "session": session}
-    reader = Reader(names, (categorical,) if isinstance(categorical, str) else categorical)
-    log, table, lists = _read(reader, events, candidates, by, grades, decision)
+    reader = Reader(dict(user=user, item=item, time=time, event=event, session=session), categorical)
+    sample = negatives, sampling, generator(seed)
+    lists, past, pool = _lists(reader, events, candidates, by, grades, decision, sample)
+    parts = dict(user_features=user_features, item_features=item_features, pair_features=pair_features)
+    return _joined(reader, lists, past, pool, parts, missing, history=history)
+
+
+def _lists(
+    reader: Reader,
+    events: Any,
+    candidates: Any,
+    by: str,
+    grades: Mapping[Any, float] | None,
+    decision: Any,
+    sample: tuple[int | None, str, np.random.Generator],
+) -> tuple[Decisions, History, CandidateRows]:
+    """Return the lists of a table of events, the events before them, and their candidates."""
+    log = read_events(reader, events, by, GRADES if grades is None else grades)
+    table = None if candidates is None else read_candidates(reader, candidates, by)
+    lists = lists_of(reader, log, table, by, decision)
     past = History(log, len(reader.numbers["item"].names), lists.times)
     positive, lowest = _positive(log, lists, past.n_items)
     if table is not None and table.keys is not None:
         _warn_of_unlisted(log, table, lists, past.n_items)
     elif decision is None:
         _warn_of_late(positive, lowest, lists, past)
-    pool = _pool(table, lists, past, positive, negatives, sampling, generator(seed))
-    parts = {"user_features": user_features, "item_features": item_features, "pair_features": pair_features}
-    tables = [reader.features(part, what) for what, part in parts.items() if part is not None]
-    _check_categorical(reader, tables)
-    return _joined(reader, log, lists, past if history else None, pool, tables, missing)
-
-
-def _read(
-    reader: Reader, events: Any, candidates: Any, by: str, grades: Mapping[Any, float] | None, decision: Any
-) -> tuple[EventTable, CandidateTable | None, Decisions]:
-    log = read_events(reader, events, by, GRADES if grades is None else grades)
-    table = None if candidates is None else read_candidates(reader, candidates, by)
-    return log, table, lists_of(reader, log, table, by, decision)
+    return lists, past, _pool(table, lists, past, positive, *sample)
 
 
 def _check_choices(by: Any, sampling: Any, missing: Any) -> None:
@@ -261,22 +262,25 @@ def _check_categorical(reader: Reader, tables: list[FeatureTable]) -> None:
 
 def _joined(
     reader: Reader,
-    log: EventTable,
     lists: Decisions,
-    past: History | None,
+    past: History,
     pool: CandidateRows,
-    tables: list[FeatureTable],
+    parts: Mapping[str, Any],
     missing: Literal["error", "zero", "nan"],
+    *,
+    history: bool,
 ) -> Interactions:
     """Return the candidates with their features, from ``past`` and tables, as queries."""
-    columns: list[tuple[str, tuple[str, ...] | None]]
-    columns = [] if past is None else [(name, None) for name in history_names(log.kind_names)]
+    tables = [reader.features(part, what) for what, part in parts.items() if part is not None]
+    _check_categorical(reader, tables)
+    log, columns = past.log, list[tuple[str, tuple[str, ...] | None]]()
+    columns += [(name, None) for name in history_names(log.kind_names) if history]
     for part in tables:
         columns += zip(part.names, part.categories, strict=True)
     if not columns:
         raise InputError("there is no feature: give tables of features, or leave out history=False.")
     names, categories = feature_names([name for name, _ in columns], len(columns)), [c for _, c in columns]
-    features = _features(reader, past, lists, pool, tables, len(columns), missing)
+    features = _features(reader, past if history else None, lists, pool, tables, len(columns), missing)
     starts = run_starts(pool.of)
     of = pool.of[starts]
     items, users = (object_array([*reader.numbers[key].identifiers, None]) for key in ("item", "user"))
@@ -330,7 +334,6 @@ def _pool(
 ) -> CandidateRows:
     """Return the candidates of all lists with their grades, sorted by list."""
     m, n_items = None if negatives is None else whole(negatives, "negatives"), past.n_items
-    grade = positive.grade
     if table is not None and table.keys is not None:
         if sampling == "popularity":
             raise InputError(
@@ -338,25 +341,17 @@ def _pool(
                 "out."
             )
         pool = of_lists(np.unique(lists.of_candidate * n_items + table.items), positive, n_items, m, rng)
-        _warn_of_missed(
-            grade,
-            int((pool.grade > 0.0).sum()),
-            "are not among the candidates of their query",
-            "they say how well the candidates are ordered, not what they lack.",
-        )
+        why = "are not among the candidates of their query"
+        effect = "they say how well the candidates are ordered, not what they lack."
     else:
         catalog = Catalog(_since(past.log, table, n_items))
         sizes = catalog.sizes(lists.times)
         is_there = catalog.place[positive.item] < sizes[positive.of]
-        _warn_of_missed(
-            grade,
-            int((grade[is_there] > 0.0).sum()),
-            f"{'had no event' if table is None else 'are not in the catalog'} before the decision of their "
-            "query",
-            "new items look worse than they are. Give a table of all items as candidates, with the times "
-            "from which they exist.",
-        )
-        positive = positive.take(np.flatnonzero(is_there))
+        why = "had no event" if table is None else "are not in the catalog"
+        why += " before the decision of their query"
+        effect = "new items look worse than they are. Give a table of all items as candidates, with "
+        effect += "the times from which they exist."
+        kept = positive.take(np.flatnonzero(is_there))
         if m is None:
             n = int(sizes.sum())
             check_room(40 * n, f"{n:,} candidates", **FEWER)
@@ -367,11 +362,18 @@ def _pool(
                     python="Type e.g. negatives=20.",
                     shell="Type e.g. --negatives 20.",
                 )
-            drawn = popular(positive, catalog, sizes, past, m, rng)
+            drawn = popular(kept, catalog, sizes, past, m, rng)
         else:
-            drawn = uniform(positive, catalog, sizes, m, rng)
-        pool = CandidateRows._make(map(np.append, positive, drawn))
+            drawn = uniform(kept, catalog, sizes, m, rng)
+        pool = CandidateRows._make(map(np.append, kept, drawn))
         pool = pool.take(np.argsort(pool.of * n_items + pool.item))  # no order that tells the positives
+    n_relevant, n_kept = (int((of.grade > 0.0).sum()) for of in (positive, pool))
+    if n_kept < n_relevant:
+        warn(
+            f"{n_relevant - n_kept:,} of {n_relevant:,} items with a label above 0 {why} and have no row. "
+            f"Measures of these queries do not count them: {effect}",
+            stacklevel=4,
+        )
     if not len(pool.of):
         raise InputError(
             "no list has a candidate: none is known before the decisions. Give more events, or candidates."
@@ -379,21 +381,8 @@ def _pool(
     return pool
 
 
-def _warn_of_missed(grade: Float64Array, n_kept: int, why: str, effect: str) -> None:
-    """Warn if relevant items have no row."""
-    if missed := int((grade > 0.0).sum()) - n_kept:
-        warn(
-            f"{missed:,} of {missed + n_kept:,} items with a label above 0 {why} and have no row. Measures "
-            f"of these queries do not count them: {effect}",
-            stacklevel=4,
-        )
-
-
 def _warn_of_late(positive: CandidateRows, lowest: Float64Array, lists: Decisions, past: History) -> None:
-    """Warn of lists whose events follow those of earlier lists, such as a purchase on a later day.
-
-    ``lowest`` is the lowest grade of the events of each item in its list.
-    """
+    """Warn of lists that only follow earlier ones; ``lowest`` is the lowest grade of an item in its list."""
     is_late = past.lowest_grades(positive.of, lists.users[positive.of], positive.item) < lowest
     others = np.bincount(positive.of[~is_late], minlength=len(lists.times))
     if alone := int((np.bincount(positive.of, minlength=len(others)) > others)[others == 0].sum()):
@@ -403,7 +392,7 @@ def _warn_of_late(positive: CandidateRows, lowest: Float64Array, lists: Decision
             f"repeats earlier events looks better on it than it is. {int(is_late.sum()):,} of "
             f"{int((positive.grade > 0.0).sum()):,} items with a label above 0 are such steps. Give these "
             "events the time, or session, of the list that showed the item.",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -421,7 +410,7 @@ def _warn_of_unlisted(log: EventTable, table: CandidateTable, lists: Decisions, 
             f"{int(late.sum()):,} of {int(is_relevant.sum()):,} events with a label above 0 follow a list of "
             "their user with the item and are in no list, such as a purchase on a later day. They do not "
             "count. Give them the time, or session, of that list.",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

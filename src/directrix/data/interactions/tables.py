@@ -6,7 +6,6 @@ import os
 from collections.abc import Hashable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -44,7 +43,8 @@ class Reader:
     """
 
     def __init__(self, names: Mapping[str, Hashable | None], categorical: Iterable[Hashable]) -> None:
-        self._names, self.categorical = names, tuple(categorical)
+        self._names = names
+        self.categorical = (categorical,) if isinstance(categorical, str) else tuple(categorical)
         self.numbers = {key: Numbering(key) for key in ("user", "item", "session", "event")}
 
     def columns(self, table: Any, what: str) -> dict[Any, Any]:
@@ -75,7 +75,7 @@ class Reader:
     def number(self, of: Mapping[Any, Any], key: str, what: str) -> Int64Array:
         """Return the numbers of the identifiers in the column of users, items or sessions."""
         column = of[self.find(of, key, what)]
-        numbers = self.numbers[key].add(column, partial(_place, what))
+        numbers = self.numbers[key].add(column, lambda row: f"{what}, row {row}")
         if len(numbers) != len(column):
             raise InputError(f"{what}: the column of {key}s holds lists; write identifiers as text.")
         if not len(numbers):
@@ -256,7 +256,3 @@ def _size(column: Any) -> int | None:
         return None if isinstance(column, str) else len(column)
     except TypeError:
         return None
-
-
-def _place(what: str, row: int) -> str:
-    return f"{what}, row {row}"

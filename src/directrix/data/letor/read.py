@@ -27,11 +27,12 @@ from directrix.data.files import (
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.letor.parse import Block, BlockParser, assemble, each_block, parse_file
 from directrix.data.queries import Queries, rows_as_queries
-from directrix.errors import InputError, warn
+from directrix.errors import InputError, amount, warn
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array
 
 _MOST_FEATURES = 1 << 16  # of a table
+_TYPES = np.float32, np.float64  # the first one that holds all values
 
 
 def read_letor(
@@ -47,8 +48,7 @@ def read_letor(
     r"""Read a LETOR / svmlight file, plain or compressed with gzip, bzip2 or xz.
 
     Every line is ``label qid:ID index:value ... # comment``. Omitted features are 0, empty lines and comments
-    are skipped, and a line may end in CRLF. The document identifier is X of ``# docid = X``, else the whole
-    comment.
+    are skipped, lines may end in CRLF. The identifier of a document is X of ``# docid = X``, or the comment.
 
     Parameters
     ----------
@@ -63,9 +63,8 @@ def read_letor(
     missing : {"error", "zero", "nan"}
         Meaning of the values ``NULL`` (LETOR 4) and ``nan``. "nan" is for models that support NaN.
     groups : path, or None
-        File with the number of lines of each query, one per line, for files without qid, as in LightGBM. If
-        the first line has no qid, ``<path>.query`` or ``<path>.group`` is the default. Queries are then
-        numbered from 0.
+        File with the number of lines of each query, one per line, as in LightGBM, without qid. If the first
+        line has no qid, ``<path>.query`` or ``<path>.group`` is the default. Queries are numbered from 0.
     index_base : {1, 0}
         The lowest feature index that may occur; it becomes column 0.
     n_features : int, or None
@@ -74,15 +73,13 @@ def read_letor(
     Returns
     -------
     Queries
-        In the order of the file. `query_ids` are integers; `doc_ids` is ``None`` if no line
-        has a comment.
+        In the order of the file. `query_ids` are integers; `doc_ids` is ``None`` if no line has a comment.
 
     Raises
     ------
     InputError
         If the file cannot be read or used: for bad lines (the first 20, then a count), a query whose lines
-        are not together, a file without data, or a last line that is shorter than the others and lacks a
-        newline.
+        are not together, a file without data, or a shorter last line that lacks a newline.
 
     Warns
     -----
@@ -100,21 +97,19 @@ def read_letor(
     --------
     >>> import directrix as dx, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "two.txt")
-    >>> _ = path.write_text("2 qid:1 1:0.5 2:0.1 # docid = a\n0 qid:1 2:1 # docid = b\n")
-    >>> dx.read_letor(path).features
-    array([[0.5, 0.1],
-           [0. , 1. ]], dtype=float32)
+    >>> _ = path.write_text("2 qid:1 1:0.5 2:0.25 # docid = a\n0 qid:1 2:1 # docid = b\n")
+    >>> dx.read_letor(path).features.tolist()
+    [[0.5, 0.25], [0.0, 1.0]]
     """
     path = path_of(path)
     _check_options(dtype, missing, index_base, n_features)
     with readable(path):
-        _warn_of_neighbors(path)
-        side = side_file(path) if groups is None else Path(groups)
-        parser = BlockParser(path, np.dtype(dtype or np.float32), missing, index_base, want_qid=side is None)
-        blocks, dense = parse_file(path, parser, n_features, sparse=sparse)
-        if dtype is None and any(block.is_beyond for block in blocks):
-            parser = replace(parser, dtype=np.dtype(np.float64))
+        side = _side_file(path, groups)
+        for kind in _TYPES if dtype is None else (dtype,):
+            parser = BlockParser(path, np.dtype(kind), missing, index_base, want_qid=side is None)
             blocks, dense = parse_file(path, parser, n_features, sparse=sparse)
+            if not any(block.is_beyond for block in blocks):
+                break
     qptr, query_ids = check_blocks(path, blocks, side)
     doc_ids = doc_ids_of(blocks) if any(block.doc_ids is not None for block in blocks) else None
     labels = np.concatenate([block.labels for block in blocks])
@@ -174,25 +169,8 @@ def _check_options(
         whole(n_features, "n_features", least=0)
 
 
-def side_file(path: Path) -> Path | None:
-    """Return ``<path>.query`` or ``<path>.group`` if it exists and the first line of data has no qid."""
-    sides = (path.with_name(path.name + ending) for ending in (".query", ".group"))
-    side = next((side for side in sides if side.is_file()), None)
-    if side is None:
-        return None
-    with open_data(path) as file:
-        for line in file:
-            words = line.split(b"#")[0].split()
-            if words:
-                return None if any(word.startswith(b"qid:") for word in words[1:2]) else side
-    return side
-
-
-_NEIGHBORS = {".weight": "weights", ".position": "positions", ".init": "scores", ".base_margin": "scores"}
-"""What LightGBM and XGBoost read from files next to data, by the endings that follow the name."""
-
-
-def _warn_of_neighbors(path: Path) -> None:
+def _side_file(path: Path, groups: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return ``groups``, or the file of sizes next to data without qid; warn of other such files."""
     for ending, what in _NEIGHBORS.items():
         if path.with_name(side := path.name + ending).is_file():
             warn(
@@ -200,13 +178,29 @@ def _warn_of_neighbors(path: Path) -> None:
                 "them as sample_weight, and `directrix clicks train` learns from positions of clicks.",
                 stacklevel=3,
             )
+    if groups is not None:
+        return Path(groups)
+    sides = (path.with_name(path.name + ending) for ending in (".query", ".group"))
+    found = next((one for one in sides if one.is_file()), None)
+    if found is None:
+        return None
+    with open_data(path) as file:
+        for line in file:
+            words = line.split(b"#")[0].split()
+            if words:
+                return None if any(word.startswith(b"qid:") for word in words[1:2]) else found
+    return found
 
 
-def side_weights(path: Path) -> Float64Array | None:
-    """Return the numbers in ``<path>.weight``, one per line; None if there is no such file."""
+_NEIGHBORS = {".weight": "weights", ".position": "positions", ".init": "scores", ".base_margin": "scores"}
+"""What LightGBM and XGBoost read from files next to data, by the endings that follow the name."""
+
+
+def side_weights(path: Path, q: Queries) -> tuple[Float64Array | None, Float64Array | None]:
+    """Return the numbers in ``<path>.weight`` as weights of documents or queries, None without the file."""
     side = path.with_name(path.name + ".weight")
     if not side.is_file():
-        return None
+        return None, None
     with readable(side), open_data(side) as file:
         lines = [line.decode("utf-8", "replace").strip() for line in file]
     weights = np.array([to_number(line) for line in lines])
@@ -214,7 +208,13 @@ def side_weights(path: Path) -> Float64Array | None:
     problems = (f"the weight is {lines[row][:40]!r}; a finite number >= 0 is needed" for row in bad)
     fix = "Write one weight per line of data, or per query."
     raise_problems(side, [Problem(row + 1, text, fix) for row, text in zip(bad, problems, strict=True)])
-    return weights
+    if len(weights) not in (q.n_docs, q.n_queries):
+        raise InputError(
+            f"{side} has {len(weights):,} weights for {amount(q.n_docs, 'documents')} and "
+            f"{amount(q.n_queries, 'queries')}; one of each is needed. Remove the file if it is of other "
+            "data."
+        )
+    return (weights, None) if len(weights) == q.n_docs else (None, weights)
 
 
 def _check_last_line(path: Path, blocks: list[Block]) -> None:
@@ -322,9 +322,8 @@ def letor_parts(path: Path, missing: str) -> Iterator[Queries]:
     """
     check_missing(missing)
     with readable(path):
-        _warn_of_neighbors(path)
-        side = side_file(path)
-        for dtype in (np.float32, np.float64):
+        side = _side_file(path)
+        for dtype in _TYPES:
             parser = BlockParser(path, np.dtype(dtype), missing, 1, want_qid=side is None)
             seen, width, has_docs, is_beyond = [], 0, False, False
             for block in each_block(path, parser):

@@ -90,11 +90,9 @@ class Batch(NamedTuple):
     def docs(self) -> Any:
         """Return identifiers of documents, with None for missing ones; None if there is no such column."""
         name = self.layout.doc_id
-        return (
-            None
-            if name is None
-            else object_array(map(plain_identifier, self.columns.column(name).to_pylist()))
-        )
+        if name is None:
+            return None
+        return object_array(map(plain_identifier, self.columns.column(name).to_pylist()))
 
     def features(self, missing: str = "error") -> Array:
         """Return (n_rows, n_features), finite, or NaN if it is allowed; 0 for a category."""

@@ -77,10 +77,7 @@ def text_batches(pa: Any, path: Path, names: ColumnNames) -> Iterator[Any]:
 
 
 def _of_json(pa: Any, path: Path, text: bytes, ids: Iterable[Any]) -> Any:
-    """Return JSON lines as a table; text that looks like a time stays text.
-
-    Raises `InputError` if identifiers are integers beyond 64 bits, which become floats.
-    """
+    """Return JSON lines as a table, times as text; `InputError` for identifiers that would be rounded."""
     import pyarrow.json
 
     # pyarrow makes times of text, two of which may be one
@@ -124,10 +121,7 @@ def _csv_options(pa: Any, path: Path, types: dict[Any, Any]) -> tuple[Any, Any, 
 
 
 def _objects(path: Path, text: bytes) -> bytes:
-    """Return JSON lines; `InputError` for content that crashes pyarrow: a `null`, or deeply nested lists.
-
-    Text that is not UTF-8 is rejected too, which pyarrow does not check.
-    """
+    """Return JSON lines; `InputError` for what crashes pyarrow or is not UTF-8, which it does not check."""
     try:
         text.decode()
     except UnicodeDecodeError as error:

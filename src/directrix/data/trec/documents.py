@@ -253,10 +253,7 @@ def read_lines(path: Path, value: str) -> tuple[str, Documents]:
 
 
 def _n_columns(path: Path, value: str, counts: Int64Array, where: Int64Array) -> int:
-    """Return the number of columns of a file from the numbers of words of its first lines.
-
-    Raises `InputError` if judgments are given in place of a run, or the other way round.
-    """
+    """Return the number of columns by the first lines; `InputError` if run and judgments are exchanged."""
     most = np.bincount(counts)
     equal = counts[most[counts] == most.max()].tolist()
     usual = next((n for n in equal if (n == 6) == (value == "score")), equal[0])

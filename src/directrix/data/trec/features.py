@@ -189,16 +189,13 @@ class RunScores:
         return Queries(features, self.labels, self.qptr, self.query_ids, self.doc_ids, self.tags, rows)
 
 
-def _percentile(s: Float64Array) -> Float64Array:
-    return np.searchsorted(np.sort(s), s, side="right") / len(s)
+def min_max(s: Float64Array) -> Float64Array:
+    """Return scores from 0 to 1, or 1 if all are equal."""
+    low, high = float(s.min()), float(s.max())
+    return (s - low) / (high - low) if high > low else np.ones(len(s))
 
 
-def _minmax(s: Float64Array) -> Float64Array:
-    low, width = s.min(), np.ptp(s)
-    return (s - low) / width if width > 0.0 else np.ones(len(s))
-
-
-_FORM_OF = {"percentile": _percentile, "minmax": _minmax}
+_FORM_OF = {"percentile": lambda s: np.searchsorted(np.sort(s), s, side="right") / len(s), "minmax": min_max}
 
 
 def _sensitive(scores: Array, relevant: Array, bins: int) -> Float64Array:
