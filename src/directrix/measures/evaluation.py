@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from directrix.types import Array, Float64Array, Int64Array
 if TYPE_CHECKING:
     from directrix.measures.base import RankingMeasure
     from directrix.measures.convention import Convention
-
-    _Measures = str | RankingMeasure | Iterable[str | RankingMeasure]
 
 _BASE = "default"
 _REMEDY = (
@@ -85,18 +83,38 @@ class ConventionEvaluations(dict[str, Evaluation[Any]]):
     """For a convention, the measures that were not evaluated, and why."""
 
 
+class _Ranking(TypedDict, total=False):
+    """Arguments by name of `evaluate` that do not change the type of its result."""
+
+    run: Any
+    qrels: Any
+    qid: Any
+    qptr: Any
+    group: Any
+    doc_ids: Any
+    convention: str | Convention | None
+    by: Any
+    intervals: bool
+    sampling: Any
+
+
 @overload
 def evaluate(
-    measures: _Measures,
+    measures: str | RankingMeasure | Iterable[str | RankingMeasure],
     scores: Any = None,
     labels: Any = None,
     *,
     per_query: Literal[False] = False,
-    **ranking: Any,
+    **ranking: Unpack[_Ranking],
 ) -> Evaluation[float]: ...
 @overload
 def evaluate(
-    measures: _Measures, scores: Any = None, labels: Any = None, *, per_query: bool, **ranking: Any
+    measures: str | RankingMeasure | Iterable[str | RankingMeasure],
+    scores: Any = None,
+    labels: Any = None,
+    *,
+    per_query: bool,
+    **ranking: Unpack[_Ranking],
 ) -> Evaluation[Any]: ...
 def evaluate(  # noqa: PLR0913 - all but the first three are optional and by name
     measures: str | RankingMeasure | Iterable[str | RankingMeasure],
