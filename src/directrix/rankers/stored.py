@@ -22,7 +22,7 @@ from directrix.rankers.means import can_choose
 from directrix.rankers.record import last_smoothing, training_record
 from directrix.rankers.saved import AnyModel, SavedModel
 from directrix.rankers.scoring import check_names, scores_by
-from directrix.trainers.progress import STOPPED
+from directrix.trainers.loop import STOPPED
 from directrix.types import Float64Array, Result
 
 
