@@ -33,7 +33,7 @@ from directrix.models.linear import LinearModel, one_per_feature
 from directrix.objectives.epochs import fused_epoch
 from directrix.objectives.penalty import L2, Bounds, nearest_in
 from directrix.objectives.sharded import Sharded
-from directrix.objectives.source import Source
+from directrix.objectives.source import Source, Steps
 from directrix.objectives.stream import LOCAL
 from directrix.parameters import whole
 from directrix.surrogates.base import kernel_surrogate
@@ -157,7 +157,8 @@ class DataObjective:
         source: Any,
         order: Int64Array,
     ) -> float:
-        losses, sums = [], source.batches_of(self.surrogate, order)
+        losses: list[float] = []
+        sums: Steps = source.batches_of(self.surrogate, order)
         with one_blas_thread():
             for first in range(0, len(order), batch):
                 last = min(first + batch, len(order))

@@ -181,7 +181,7 @@ def check_values(objective: Any, trainer: Settings) -> None:
 def data_objective(objective: Any, trainer: Settings) -> DataObjective:
     """Return the objective if it has queries and a model that the trainer trains; else `InputError`."""
     model = objective.source.model if isinstance(objective, DataObjective) else None
-    if not isinstance(model, trainer.models) or model is None:
+    if not isinstance(objective, DataObjective) or not isinstance(model, trainer.models):
         received = type(objective if model is None else model).__name__
         wanted = " or ".join(model.__name__ for model in trainer.models)
         example = 'linear_objective(queries, "RankSVM")'
