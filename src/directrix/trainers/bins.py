@@ -18,7 +18,8 @@ MAX_BIN = 127
 """Bins of values by default; docs/decisions/boosting.md."""
 MOST_BINS = 254
 """Bins of values that fit into a byte, together with one for missing values."""
-_SAMPLE = 200_000  # documents that thresholds depend on
+_SAMPLE = 200_000
+"""Most documents, evenly spaced, on whose values the thresholds depend."""
 _SHARED: ContextVar[dict[tuple[Any, ...], tuple[Any, Any]] | None] = ContextVar("_SHARED", default=None)
 
 

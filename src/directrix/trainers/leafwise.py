@@ -194,7 +194,8 @@ def leafwise_bags(
     return [LeafwiseTrees(settings, rows, theirs, trainer.seed, bag) for bag in range(trainer.n_bags)]
 
 
-_HIGHEST_LABEL = 30  # LightGBM's own objective has gains for no more
+_HIGHEST_LABEL = 30
+"""LightGBM's own objective has gains for no higher label."""
 
 
 class LeafwiseTrees:

@@ -23,6 +23,7 @@ from directrix.trainers.bins import Bins, shared
 from directrix.types import Array, Float64Array
 
 _CELLS_A_CHUNK = 1 << 18
+"""Documents times features that a thread counts at a time; trees on fewer are grown by one thread."""
 _LARGEST = float(np.finfo(np.float64).max)
 
 _Split = tuple[int, int, bool]

@@ -86,7 +86,9 @@ def regression_start(queries: Any, *, ridge: float = 1.0, sample_weight: Any = N
 
 
 _ROWS, _AT_ONCE = 2048, 32
-_WIDEST = 4096  # sparse features whose products, 128 MiB, are worth an exact solution
+"""Rows whose products one thread computes, and how many such sums wait to be added in order."""
+_WIDEST = 4096
+"""Most sparse features that get an exact solution: their products take 128 MiB."""
 _STARTS: WeakKeyDictionary[Queries, dict[float, Float64Array]] = WeakKeyDictionary()
 
 

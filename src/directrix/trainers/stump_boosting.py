@@ -17,6 +17,9 @@ from directrix.trainers.loop import Loop, Settings, unpenalized_objective
 from directrix.types import Callback, Float64Array, Objective, Result
 
 _DOCS_PER_CHUNK = 1024
+"""Documents, of whole queries, that a thread takes at a time."""
+_SMOOTH = 1e-3
+"""epsilon of `FRank`, as a share of the largest W of a threshold function."""
 _NO_PAIRS = (
     "no query has two documents with different labels, or all pairs of these have weight 0, so "
     "nothing can be learned; check labels and qid"
@@ -294,6 +297,3 @@ class FRank(StumpBooster):
         parted = np.delete(running, start + np.diff(model.ptr))
         more = pairs.stairs(pull)
         return np.maximum(0.5 * (parted + more), 0.0), np.maximum(0.5 * (parted - more), 0.0)
-
-
-_SMOOTH = 1e-3
