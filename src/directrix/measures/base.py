@@ -331,7 +331,7 @@ def check_gains(q: Any, of: Any) -> None:
         f"the labels are mean gains of impressions, which {getattr(of, 'name', of)} does not sum, so its "
         "mean would be biased. Use DCG, the sum of the first gains, or the position of relevant documents: "
         "'DCG(gain=linear)@10', 'DCG(gain=linear, discount=none)@5', 'DCG(gain=linear, discount=position)', "
-        "or ApproxMeasure, SmoothMeasure, Lambda or YetiRank of one of these."
+        "or ApproxMeasure, Lambda or YetiRank of one of these."
     )
 
 

@@ -50,10 +50,11 @@ class _Prepared(NamedTuple):
     part: Float64Array | None
 
 
-class RankwiseSurrogate(KernelSurrogate):
-    """Base of surrogates of any measure that is a sum over documents: the field ``measure``.
+class SwapSurrogate(KernelSurrogate):
+    """Base of `Lambda` and `YetiRank`, whose lambdas depend on the effect of swapping two documents.
 
-    These are `Lambda` and the surrogates of noisy rankings.
+    The measure, the field ``measure``, is a sum over documents. A subclass has a kernel with the same
+    arguments as `Lambda`'s.
     """
 
     entries: ClassVar[tuple[str, ...]] = ("document", "query", "data", "document", "query")
@@ -92,8 +93,9 @@ class RankwiseSurrogate(KernelSurrogate):
 
     @property
     def properties(self) -> frozenset[str]:
-        """shift_invariant; unit_interval if the measure lies in it."""
-        return frozenset({"shift_invariant"} | ({"unit_interval"} if self.measure.highest <= 1.0 else set()))
+        """value_free, shift_invariant; unit_interval if the measure lies in it."""
+        in_unit_interval = {"unit_interval"} if self.measure.highest <= 1.0 else set()
+        return frozenset({"value_free", "shift_invariant"} | in_unit_interval)
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
         """Check the labels, and convert them to the form that the measure uses."""
@@ -115,18 +117,6 @@ class RankwiseSurrogate(KernelSurrogate):
     def form(self) -> int:
         """Number of the measure's form in the kernels."""
         return _SWAPPED.index(self.measure.form)
-
-
-class SwapSurrogate(RankwiseSurrogate):
-    """Base of `Lambda` and `YetiRank`, whose lambdas depend on the effect of swapping two documents.
-
-    A subclass has a kernel with the same arguments as `Lambda`'s.
-    """
-
-    @property
-    def properties(self) -> frozenset[str]:
-        """value_free, shift_invariant; unit_interval if the measure lies in it."""
-        return super().properties | {"value_free"}
 
     def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
@@ -294,22 +284,6 @@ class Lambda(SwapSurrogate):
         return pairs
 
 
-class NoisySurrogate(RankwiseSurrogate):
-    """Base of `YetiRank`, `PLRank` and `StochasticRank`: frozen dataclasses with these fields.
-
-    Their noise belongs to ranks, so the gradient is the same for any order of the documents.
-    """
-
-    fills_curvature: ClassVar[bool] = True
-    permutations: int
-    draw: int
-
-    @property
-    def properties(self) -> frozenset[str]:
-        """random, and those of the base."""
-        return super().properties | {"random"}
-
-
 Version = Literal["NDCG-Loss2++", "NDCG-Loss2"]
 
 
@@ -388,7 +362,7 @@ Weights = Literal["labels", "measure"]
 
 
 @dataclass(frozen=True, repr=False)
-class YetiRank(NoisySurrogate, SwapSurrogate):
+class YetiRank(SwapSurrogate):
     r"""YetiRank's gradient: the mean lambda of neighbors over rankings with noise.
 
     .. math:: \lambda_i = \frac1R \sum_{r=1}^R \sum_p w_p^r \, \frac{[i = a] - [i = b]}{1 + e^{s_a - s_b}},
@@ -440,6 +414,7 @@ class YetiRank(NoisySurrogate, SwapSurrogate):
 
     entries: ClassVar[tuple[str, ...]] = (*SwapSurrogate.entries, "document")
     compiled: ClassVar[str] = "yeti.yeti_chunk"
+    fills_curvature: ClassVar[bool] = True
     measure: Any = "nDCG"
     weights: Weights = "labels"
     permutations: int = 3
@@ -447,6 +422,11 @@ class YetiRank(NoisySurrogate, SwapSurrogate):
     noise: float = 1.0
     draw: int = 0
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"weights": get_args(Weights)}
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """See `SwapSurrogate.properties`; also random, with noise of ranks, whatever the order of input."""
+        return super().properties | {"random"}
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
         """See `KernelSurrogate.prepare`; the weight of a pair is the product of its documents' weights."""
