@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from tests.commands import refused, run, succeed
 
 import directrix as dx
-from directrix.data.trec.features import RunThresholds, write_runs
+from directrix.fusion.thresholds import RunThresholds, write_runs
 
 TOPICS = range(1, 9)
 

@@ -218,7 +218,7 @@ def text_features_command(
     import numpy as np
 
     from directrix.cli.rankings import note_unmatched
-    from directrix.data.trec.features import integer_topics
+    from directrix.data.letor.write import integer_topics
     from directrix.data.trec.runs import read_trec_run
     from directrix.text.documents import query_texts
     from directrix.text.features import TextFeatures
