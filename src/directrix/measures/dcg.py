@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -85,7 +85,8 @@ class NDCG(_Discounted):
     """
 
     symbol: ClassVar[str] = "nDCG"
-    compiled: ClassVar[str] = "dcg.dcg"
+    compiled: ClassVar[str] = "dcg.dcg"  # here too: the kernel computes the norm that this class states
+    discount: Literal["log2", "letor3"] = "log2"
     empty: Empty = "zero"
 
     @property
@@ -140,7 +141,6 @@ class DCG(_Discounted):
 
     symbol: ClassVar[str] = "DCG"
     highest: ClassVar[float] = np.inf
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"discount": get_args(Discount)}
 
     @property
     def adds_gains(self) -> bool:

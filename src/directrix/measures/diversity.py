@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.prepared import Ranking, Sees
 from directrix.measures.terms import discounts, reciprocal_ranks
+from directrix.parameters import Checks, number
 from directrix.types import Array, Float64Array, Int64Array
 
 Order = Literal["trec", "order"]
@@ -36,13 +38,10 @@ class _NoveltyMeasure(RankingMeasure):
 
     sees: ClassVar[Sees] = "subtopics"
     instead: ClassVar[str] = "nDCG@10"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("trec", "order")}
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        alpha: Any = getattr(self, "alpha", 0.5)
-        if not self._is_number(alpha) or not 0.0 < alpha <= 1.0:
-            raise self._invalid("alpha", alpha, "is the penalty on repetition and must lie in (0, 1]", 0.5)
+    checks: ClassVar[Checks] = {
+        **RankingMeasure.checks,
+        "alpha": partial(number, above=0.0, most=1.0, example=0.5),
+    }
 
     @property
     def label_key(self) -> Hashable:

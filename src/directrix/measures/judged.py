@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -119,9 +119,8 @@ class InfAP(BinaryMeasure):
 
     symbol: ClassVar[str] = "infAP"
     sees: ClassVar[Sees] = "judgments"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("worst", "order", "trec")}
     rel: float = 1
-    ties: Ties = "worst"
+    ties: Literal["worst", "order", "trec"] = "worst"
     empty: Empty = "zero"
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.prepared import Ranking, Ties
 from directrix.measures.terms import Form, query_sums, reciprocal_ranks
+from directrix.parameters import Checks, number
 from directrix.types import Float64Array, Int64Array
 
 
@@ -98,7 +100,6 @@ class AP(BinaryMeasure):
     symbol: ClassVar[str] = "AP"
     compiled: ClassVar[str] = "precision.average_precision"
     form: ClassVar[Form] = "precision"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("relevant", "capped")}
     k: int | None = None
     rel: float = 1
     denominator: Literal["relevant", "capped"] = "relevant"
@@ -144,7 +145,6 @@ class Precision(BinaryMeasure):
 
     symbol: ClassVar[str] = "P"
     form: ClassVar[Form] = "sum"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("k", "retrieved")}
     k: int | None = None
     rel: float = 1
     ties: Ties = "expected"
@@ -187,7 +187,6 @@ class Recall(BinaryMeasure):
 
     symbol: ClassVar[str] = "R"
     form: ClassVar[Form] = "sum"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("relevant", "capped")}
     k: int | None = None
     rel: float = 1
     ties: Ties = "expected"
@@ -224,16 +223,15 @@ class RPrecision(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "Rprec"
+    checks: ClassVar[Checks] = {
+        **RankingMeasure.checks,
+        "times": partial(number, above=0.0, below=1e6, example=0.5),
+    }
     form: ClassVar[Form] = "sum"
     times: float = 1
     rel: float = 1
     ties: Ties = "expected"
     empty: Empty = "zero"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self._is_number(self.times) or not 0.0 < self.times < 1e6:
-            raise self._invalid("times", self.times, "is a multiple of R and must lie in (0, 1e6)", 0.5)
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
         """Return the rank at which precision is computed."""
@@ -272,18 +270,16 @@ class IPrec(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "IPrec"
+    checks: ClassVar[Checks] = {
+        **RankingMeasure.checks,
+        "recall": partial(number, least=0.0, most=1.0, example=0.1),
+    }
     compiled: ClassVar[str] = "precision.interpolated_precision"
     at: ClassVar[str] = "recall"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("worst", "order", "trec")}
     recall: float = 0.0
     rel: float = 1
-    ties: Ties = "worst"
+    ties: Literal["worst", "order", "trec"] = "worst"
     empty: Empty = "zero"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self._is_number(self.recall) or not 0.0 <= self.recall <= 1.0:
-            raise self._invalid("recall", self.recall, "must lie in [0, 1]", 0.1)
 
     def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
         """See `RankingMeasure.settings`."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from directrix.measures.base import Empty
+from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.precision import AP, BinaryMeasure
 from directrix.measures.prepared import Ranking, Ties
+from directrix.parameters import Checks, number
 from directrix.types import Float64Array
 
 _FLOOR = 1e-5  # of trec_eval: a query without a hit does not make the geometric mean 0
@@ -42,14 +44,10 @@ class SetF(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "SetF"
+    checks: ClassVar[Checks] = {**RankingMeasure.checks, "beta": partial(number, above=0.0, example=1)}
     beta: float = 1
     rel: float = 1
     empty: Empty = "zero"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self._is_number(self.beta) or not 0.0 < self.beta < np.inf:
-            raise self._invalid("beta", self.beta, "is the weight of recall and must be > 0", 1)
 
     def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
         """Return the value of every query."""
@@ -119,7 +117,6 @@ class GMAP(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "GMAP"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = AP.choices
     highest: ClassVar[float] = 0.0
     instead: ClassVar[str] = "AP"
     unit: ClassVar[str] = "ln AP"
@@ -173,10 +170,6 @@ class NumRet(_Count):
 
     symbol: ClassVar[str] = "NumRet"
     rel: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.rel is not None:
-            super().__post_init__()
 
     @property
     def level(self) -> float:

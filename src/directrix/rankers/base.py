@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -31,8 +32,9 @@ from directrix.data.grouping import require_queries
 from directrix.data.queries import Queries, filled, need_data
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.parameters import CHECKS, Checks, check_fields, option, whole
 from directrix.rankers.calibration import Calibration, Kind, sampling_weights
-from directrix.rankers.estimator import BaseEstimator, fit_context
+from directrix.rankers.estimator import BaseEstimator
 from directrix.rankers.habits import check_arguments, explaining, name_here
 from directrix.rankers.inputs import (
     Training,
@@ -51,6 +53,12 @@ from directrix.rankers.saved import SavedModel
 from directrix.types import Callback, Data, Float64Array
 
 
+def _check_random_state(value: Any, name: str, owner: str) -> Any:
+    if isinstance(value, np.random.RandomState):
+        return value
+    return whole(value, name, owner, least=0, below=2**32, example=0)
+
+
 class Ranker(BaseEstimator, ABC):
     """Base of the rankers, which converts rows and query identifiers to `Queries` and back.
 
@@ -59,6 +67,12 @@ class Ranker(BaseEstimator, ABC):
 
     measure_: RankingMeasure
     calibration_: Calibration = None  # type: ignore[assignment]  # None before `calibrate`
+    checks: ClassVar[Checks] = {
+        **CHECKS,
+        "random_state": _check_random_state,
+        "monotone": partial(option, types=(dict,), wanted="a dict of 1 or -1 by feature", example="{0: 1}"),
+    }
+    """Checks of the constructor's parameters by name; see `directrix.parameters.check_fields`."""
     holds: ClassVar[frozenset[str]] = frozenset({"memory"})
     """Where its training features may be stored; see `directrix.types.Data`."""
 
@@ -97,7 +111,6 @@ class Ranker(BaseEstimator, ABC):
         return tags
 
     @explaining
-    @fit_context(prefer_skip_nested_validation=True)
     def fit(  # noqa: PLR0913
         self,
         X: Any,
@@ -169,6 +182,7 @@ class Ranker(BaseEstimator, ABC):
         UserWarning
             If the validation queries cannot choose an iteration, or all documents of a query get one score.
         """
+        check_fields(self)
         q = self._grouped(X, y, qid, group, reset=not self._continues())
         warn_of_labels(q)
         self.categories_ = q.categories  # the validation set has the same ones
@@ -180,7 +194,6 @@ class Ranker(BaseEstimator, ABC):
         return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
 
     @explaining
-    @fit_context(prefer_skip_nested_validation=True)
     def fit_queries(  # noqa: PLR0913
         self,
         q: Data,
@@ -215,6 +228,7 @@ class Ranker(BaseEstimator, ABC):
         InputError
             As ``fit``.
         """
+        check_fields(self)
         for given in (q,) if valid is None else (q, valid):
             need_data(given, "fit_queries")
             if given.held not in self.holds and (given is q or given.held == "shards"):
@@ -227,7 +241,7 @@ class Ranker(BaseEstimator, ABC):
     def _train(self, training: Training) -> Self:
         """Train on checked data.
 
-        Warn with ``stacklevel=5``: that is the caller of ``fit`` or ``fit_queries``.
+        Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
         """
 
     def _continues(self) -> bool:
@@ -303,10 +317,10 @@ class Ranker(BaseEstimator, ABC):
 
         Raises
         ------
-        ValueError
-            scikit-learn's ``InvalidParameterError``.
+        InputError
+            If a parameter is none of those that the class takes.
         """
-        self._validate_params()
+        check_fields(self)
 
     @explaining
     def predict(

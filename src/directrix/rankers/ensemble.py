@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from directrix.data.queries import Queries, need_queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.parameters import Checks, option
 from directrix.rankers.base import Ranker
 from directrix.rankers.inputs import Training
 from directrix.rankers.means import spread_within_queries
@@ -69,9 +71,12 @@ class EnsembleRanker(Ranker):
 
     model_type: ClassVar[str] = "ensemble"
     saved_parameters: ClassVar[tuple[str, ...]] = ()
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "members": [list, tuple],
-        "weights": ["array-like", None],
+    checks: ClassVar[Checks] = {
+        **Ranker.checks,
+        "members": partial(
+            option, types=(list, tuple), wanted="a list of rankers", example="[LinearRanker()]"
+        ),
+        "weights": partial(option, arrays=True, wanted="an array", example="[0.5, 0.5]"),
     }
 
     members: Sequence[Any] = ()

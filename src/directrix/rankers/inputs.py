@@ -79,7 +79,7 @@ def warn_of_labels(q: Queries) -> None:
             warn(
                 f"the feature {name!r} holds the labels y, which data to rank lack. Type "
                 f"X.drop(columns={name!r}).",
-                stacklevel=5,
+                stacklevel=4,
             )
 
 
@@ -378,7 +378,7 @@ def training_for(  # noqa: PLR0913
         warn(
             "the validation queries hold the same rows as the training queries, so overfitting cannot be "
             "detected: the step that fits them most closely is kept. Give other queries, or leave them out.",
-            stacklevel=5,
+            stacklevel=4,
         )
     goal = None if measure is None else goal_of(measure)
     every = whole(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", "fit", least=0)

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Hidden, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries, need_queries
 from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
+from directrix.parameters import Checks, option, refusal
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS, to_entries
 from directrix.rankers.inputs import Training, check_reached, measure_of, surrogate_of
@@ -26,23 +26,20 @@ from directrix.trainers.progress import STOPPED
 from directrix.types import Float64Array, Result
 
 
-class _ScaleNames(StrOptions):  # type: ignore[misc]  # scikit-learn has no types
-    """The kinds of scales, and several of them joined by plus signs."""
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        return is_scale(val)
-
-    def __str__(self) -> str:
-        kinds = ", ".join(map(repr, SCALES))
-        return f"one of {kinds}, several joined by plus signs ('raw+query-percentile')"
+def _check_surrogate(value: Any, name: str, owner: str) -> Any:
+    if callable(value):  # a class, or a function: `surrogate_of` says what is needed instead
+        return value
+    wanted, example = "a name, or an object with value_and_grad", "'ApproxNDCG'"
+    return option(
+        value, name, owner, types=(str,), methods=("value_and_grad",), wanted=wanted, example=example
+    )
 
 
-SHARED_CONSTRAINTS: dict[str, list[Any]] = {
-    "surrogate": [HasMethods(["value_and_grad"]), str, None, Hidden(callable)],  # `surrogate_of` explains it
-    "scale": [_ScaleNames(set(SCALES)), None],
-    "random_state": ["random_state"],
-}
-"""Constraints that scikit-learn checks, of the parameters that all of these rankers have."""
+def _check_scale(value: Any, name: str, owner: str) -> Any:
+    if is_scale(value):
+        return value
+    wanted = f"{', '.join(map(repr, SCALES))}, or several of them joined by plus signs"
+    raise refusal(value, name, owner, wanted, "'raw+query-percentile'")
 
 
 _FEW_QUERIES = 64
@@ -55,6 +52,7 @@ class StoredRanker(Ranker):
     and gets and sets its fitted model (`_fitted_model`, `_take`), whose scores `SavedModel` computes.
     """
 
+    checks: ClassVar[Checks] = {**Ranker.checks, "surrogate": _check_surrogate, "scale": _check_scale}
     nested: ClassVar[tuple[str, ...]] = ("surrogate",)
     model_type: ClassVar[str]
     """Name of its model, a key of `KINDS`."""
@@ -100,7 +98,7 @@ class StoredRanker(Ranker):
                 f"{measure.name} has the same value for every ranking of the validation queries and cannot "
                 "choose a step: they are left out, and the last step is kept. Give eval_set (valid, --valid) "
                 "queries with documents of different labels, and check their qid or group.",
-                stacklevel=5,
+                stacklevel=4,
             )
             valid = None
         scale = fit_scale(self.scale, q.features)
@@ -116,12 +114,12 @@ class StoredRanker(Ranker):
         is_kept = self.takes_missing and (q.missing == "nan" or "missing" in self.training_["data"])
         self.missing_ = "zero" if q.missing == "zero" else "nan" if is_kept else "error"
         if result.status == "not_finite":
-            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=5)
+            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
         elif result.message != STOPPED and not self._ranks(data):  # a search drops what its clock stops
             warn(
                 "the trained ranker gives all documents of a query the same score, so it ranks nothing "
                 f"({result.message.rstrip('.')}). Give features that differ within queries{self._remedy}.",
-                stacklevel=5,
+                stacklevel=4,
             )
         return self
 

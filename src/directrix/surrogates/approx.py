@@ -116,7 +116,6 @@ def soft_ranks(
 class SoftRanks(CutOff):
     """Base of the surrogates in `approx`: soft ranks of steepness ``alpha`` in place of ranks."""
 
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"sigmoid": tuple(_SIGMOIDS)}
     usual_steepness: ClassVar[float] = 10.0
     alpha: float
     sigmoid: Sigmoid

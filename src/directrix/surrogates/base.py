@@ -58,9 +58,6 @@ class KernelSurrogate(ABC):
     fills_curvature: ClassVar[bool] = False
     """Whether the compiled chunk has one more output, the curvature, which it writes before the gradient."""
 
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
-    """Allowed values of fields that hold one of several words."""
-
     stationary_at_ties: ClassVar[bool] = False
     """Whether the gradient is 0 at equal scores, but not close to them; see `SmoothRank`."""
 

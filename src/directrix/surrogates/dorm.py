@@ -88,7 +88,6 @@ class Dorm(MeasureSurrogate):
     k: int | None = None
     ties: Literal["score", "mean"] = "score"
     bounds: RankingMeasure | str | None = None
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("score", "mean")}
 
     def __post_init__(self) -> None:
         if self.bounds is not None:

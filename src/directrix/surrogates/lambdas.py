@@ -211,7 +211,6 @@ class Lambda(SwapSurrogate):
     """
 
     compiled: ClassVar[str] = "lambdas.lambda_chunk"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"construction": _CONSTRUCTIONS, "pairs": _PAIRS}
     measure: Any = "nDCG"
     construction: Construction = "ranknet-weight-pairs"
     margin: float = 1.0
@@ -345,7 +344,6 @@ class LambdaLoss(MeasureSurrogate):
     k: int | None = None
     version: Version = "NDCG-Loss2++"
     mu: float = 10.0
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"version": get_args(Version)}
 
     @property
     def properties(self) -> frozenset[str]:
@@ -421,7 +419,6 @@ class YetiRank(SwapSurrogate):
     decay: float = 0.99
     noise: float = 1.0
     draw: int = 0
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"weights": get_args(Weights)}
 
     @property
     def properties(self) -> frozenset[str]:

@@ -6,7 +6,7 @@ A loss over a list compares the scores with one list made from the labels, in O(
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -96,7 +96,6 @@ class Regression(LossSurrogate):
 
     compiled: ClassVar[str] = "pointwise.regression_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document", "document")
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": get_args(Target)}
     intercept: bool = True
     target: Target = "gains"
 
@@ -298,7 +297,6 @@ class ListNet(_TopOne):
 
     target: Target | Literal["shares"] = "labels"
     temperature: float = 1.0
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": ("labels", "gains", "shares")}
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """P of every document."""
@@ -472,7 +470,6 @@ class RankCosine(LossSurrogate):
     entries: ClassVar[tuple[str, ...]] = ("document",)
     target: Target = "gains"
     centered: bool = False
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": ("gains", "labels")}
 
     @property
     def properties(self) -> frozenset[str]:

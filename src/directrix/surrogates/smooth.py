@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -151,7 +151,6 @@ class SmoothAP(SmoothRank, MeasureSurrogate):
     sigma: float = 1.0
     rel: float = 1
     variant: Variant = "product"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"variant": get_args(Variant)}
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
         """Relevance, and 1/rank."""
