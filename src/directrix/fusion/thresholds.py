@@ -108,7 +108,7 @@ class RunThresholds:
         except ValueError as error:
             raise InputError(
                 f"{path} is not a file of thresholds ({str(error).rstrip('.')}); give one that `directrix "
-                "features` wrote."
+                "runs features` wrote."
             ) from error
 
 
