@@ -19,6 +19,7 @@ from directrix.errors import InputError, short_text, warn
 from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.precision import unreached
+from directrix.measures.prepared import check_judgments
 from directrix.parameters import whole
 from directrix.parsing import IN_MODULE
 from directrix.rankers.scoring import (
@@ -213,7 +214,9 @@ def check_measurable(measure: RankingMeasure, q: Queries) -> None:
         )
     check_gains(q, measure)
     check_reached(measure, q)
-    measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+    if measure.sees == "subtopics":
+        check_judgments(q.labels, q.qptr, measure.name)
+    measure.check_labels(float(q.labels.max(initial=0.0)))
 
 
 def check_reached(measure: Any, q: Data) -> None:

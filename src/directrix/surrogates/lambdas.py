@@ -156,19 +156,7 @@ class Lambda(SwapSurrogate):
         A measure with terms and a field ``k``: NDCG, AP, RR, Precision, ERR, or your own, with any fields
         except ``ties="trec"``, ``ties="worst"`` and ``empty="skip"``. P needs a cut-off.
     construction : str
-        How a lambda depends on the change. The paper describes each construction in one sentence; choices
-        that it leaves open are stated here. l is the label as the measure uses it: r for AP, RR and P.
-
-        - ``"ranknet-weight-pairs"``: the formula above, which the paper found best.
-        - ``"spring-smooth"``: the change is at least 1 before the measure divides by Z, R or k:
-          :math:`\max(|\Delta M|, 1/Z)`. All pairs of different l have lambdas, at any rank.
-        - ``"local-gradient"``: only neighbors in the ranking have lambdas, equal to
-          :math:`|\Delta M| / (s_p - s_{p+1} + \text{margin})`.
-        - ``"local-cost"``: only neighbors have lambdas, by the first formula: RankNet's cost against the
-          neighbors, weighted.
-        - ``"discrete-bounded"``: each document and the one at its ideal rank have the lambda
-          :math:`\min(|\Delta M|, 1/Z)`, whatever the scores. Ideal ranks are by l, then by score. "Moved to
-          its ideal position" is read as swapping ranks, so the lambdas of a query add up to 0.
+        How a lambda depends on the change of the measure: one of the five names in the notes.
     margin : float, 1e-30 to 1e30
         Margin of "local-gradient", in units of score. 1 is the unit of the logistic in the other
         constructions.
@@ -187,6 +175,20 @@ class Lambda(SwapSurrogate):
 
     Notes
     -----
+    The paper describes each construction in one sentence; choices that it leaves open are stated here. l is
+    the label as the measure uses it: r for AP, RR and P.
+
+    - ``"ranknet-weight-pairs"``: the formula above, which the paper found best.
+    - ``"spring-smooth"``: the change is at least 1 before the measure divides by Z, R or k:
+      :math:`\max(|\Delta M|, 1/Z)`. All pairs of different l have lambdas, at any rank.
+    - ``"local-gradient"``: only neighbors in the ranking have lambdas, equal to
+      :math:`|\Delta M| / (s_p - s_{p+1} + \text{margin})`.
+    - ``"local-cost"``: only neighbors have lambdas, by the first formula: RankNet's cost against the
+      neighbors, weighted.
+    - ``"discrete-bounded"``: each document and the one at its ideal rank have the lambda
+      :math:`\min(|\Delta M|, 1/Z)`, whatever the scores. Ideal ranks are by l, then by score. "Moved to
+      its ideal position" is read as swapping ranks, so the lambdas of a query add up to 0.
+
     For the lambdas, tied documents are ranked in input order. The value follows the ``ties`` of the measure.
 
     The cost is O(n log n + n k) with a cut-off k, O(n^2) without, with one division per pair; O(n) memory.
