@@ -170,7 +170,7 @@ class RankingMeasure(metaclass=_CutByAt):
         return _WHOLE_LIST if k is None else int(k)
 
     @property
-    def fill(self) -> float:
+    def empty_value(self) -> float:
         """Value of a query without relevant documents."""
         return {"zero": 0.0, "skip": np.nan, "one": 1.0}[getattr(self, "empty", "skip")]
 
@@ -261,24 +261,24 @@ class RankingMeasure(metaclass=_CutByAt):
 
     @property
     def label_key(self) -> Hashable:
-        """Measures with the same key have the same `label_part`; `Prepared` computes it once for all."""
+        """Measures with the same key have the same `from_labels`; `Prepared` computes it once for all."""
         return self
 
-    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Any:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
         """Return the values that depend on the labels alone, usually one per query, or None."""
         return None
 
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
         """Return the arguments of the measure's kernel, before the array of values that it fills."""
-        raise NotImplementedError(f"{type(self).__name__} must define settings(ranking, part)")
+        raise NotImplementedError(f"{type(self).__name__} must define arguments(ranking, prepared)")
 
-    def values_of(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def values_of(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query, by `of_ranking`, or by the terms that a subclass states."""
         of_terms = self.form is not None and restates_terms(type(self))
-        return self.by_terms(ranking) if of_terms else self.of_ranking(ranking, part)
+        return self.by_terms(ranking) if of_terms else self.of_ranking(ranking, prepared)
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Return the value of every query of a ranking; ``part`` is the `label_part` of these queries.
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
+        """Return the value of every query of a ranking; ``prepared`` is `from_labels` of these queries.
 
         It is computed by the measure's kernel, or from the terms of the labels in the order of the ranking.
         """
@@ -286,7 +286,7 @@ class RankingMeasure(metaclass=_CutByAt):
             module, name = self.compiled.split(".")
             value = np.empty(len(ranking.qptr) - 1)
             kernel = getattr(import_module(f"directrix.measures._kernels.{module}"), name)
-            kernel(*self.settings(ranking, part), value)
+            kernel(*self.arguments(ranking, prepared), value)
             return value
         return self.by_terms(ranking)
 
@@ -294,7 +294,7 @@ class RankingMeasure(metaclass=_CutByAt):
         """Return the value of every query, from the terms of the labels."""
         if self.form is None:
             raise TypeError(f"{type(self).__name__} must define its terms and `form`, or `of_ranking`")
-        return value_of(self.form, self.terms(ranking.labels, ranking.qptr), ranking, self.fill)
+        return value_of(self.form, self.terms(ranking.labels, ranking.qptr), ranking, self.empty_value)
 
 
 def check_gains(q: Any, of: Any) -> None:

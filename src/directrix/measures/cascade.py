@@ -45,10 +45,9 @@ class RR(BinaryMeasure):
         """Return 1 / rank, or 1 for `Success`."""
         return reciprocal_ranks(n) if self._reciprocal else np.ones(n)
 
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
-        """See `RankingMeasure.settings`."""
-        n_rel = self.n_relevant(ranking, part)
-        return *ranking, self.level, self.depth, n_rel, self._reciprocal, self.fill
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
+        """See `RankingMeasure.arguments`."""
+        return *ranking, self.level, self.depth, prepared, self._reciprocal, self.empty_value
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -126,9 +125,9 @@ class ERR(RankingMeasure):
         """Return 1 / rank."""
         return reciprocal_ranks(n)
 
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
-        """See `RankingMeasure.settings`."""
-        return *ranking, self.depth, float(self.l_max), self.fill
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
+        """See `RankingMeasure.arguments`."""
+        return *ranking, self.depth, float(self.l_max), self.empty_value
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -172,7 +171,6 @@ class RBP(BinaryMeasure):
         chance: Float64Array = (1.0 - self.p) * self.p ** np.arange(float(n))
         return chance
 
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
-        """See `RankingMeasure.settings`."""
-        n_rel = self.n_relevant(ranking, part)
-        return *ranking, self.level, self.depth, n_rel, float(self.p), self.fill
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
+        """See `RankingMeasure.arguments`."""
+        return *ranking, self.level, self.depth, prepared, float(self.p), self.empty_value

@@ -48,18 +48,18 @@ class _NoveltyMeasure(RankingMeasure):
         """Each measure has ideal rankings of its own."""
         return self
 
-    def label_part(self, labels: Float64Array, qptr: Int64Array) -> _Part:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _Part:
         """Find the relevant subtopics of every document, and the best value of every query."""
         relevant = labels >= float(getattr(self, "rel", 1))  # a subtopic without judgment is NaN
         return _Part(relevant, np.array([self._best(relevant[lo:hi]) for lo, hi in pairwise(qptr)]))
 
-    def of_ranking(self, ranking: Ranking, part: Any) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Any) -> Float64Array:
         """Return the value of every query of a ranking, whose labels are the rows of the judgments."""
-        value = np.full(len(part.norm), self.fill)
-        for q in np.flatnonzero(part.norm > 0.0):
+        value = np.full(len(prepared.norm), self.empty_value)
+        for q in np.flatnonzero(prepared.norm > 0.0):
             lo = ranking.qptr[q]
             rows = ranking.labels[lo : lo + min(ranking.retrieved[q], self.depth)].astype(np.int64)
-            value[q] = self._earned(part.relevant[rows]) / part.norm[q]
+            value[q] = self._earned(prepared.relevant[rows]) / prepared.norm[q]
         return value
 
     def _earned(self, relevant: Array) -> float:

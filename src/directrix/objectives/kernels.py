@@ -114,7 +114,7 @@ class FusedEpochs(Composed):
         whole, surrogate = source.whole, self.drawing(order).surrogate
         center = np.zeros_like(params) if penalty.center is None else writable(penalty.center)
         values, slopes = np.empty(len(whole.weight)), np.empty(len(whole.rows), whole.rows.dtype)
-        data = (*surrogate.settings(), *whole.prepared), whole.rows, whole.qptr, whole.weight
+        data = (*surrogate.arguments(), *whole.prepared), whole.rows, whole.qptr, whole.weight
         steps = float(rate), float(penalty.strength), center
         numbers = min(batch, len(order)), steps, surrogate.outputs((values, slopes)), params
         return float(epoch_of(surrogate.kernel().func)(*data, order, *numbers))
@@ -133,7 +133,7 @@ class Fused(FusedEpochs):
         value, grad = np.empty(len(part.weight)), np.zeros(len(params))
         w = params.astype(part.rows.dtype)
         fused_separable(
-            *self.surrogate.settings(), part.rows, *part.prepared, part.qptr, part.weight, w, value, grad
+            *self.surrogate.arguments(), part.rows, *part.prepared, part.qptr, part.weight, w, value, grad
         )
         return float(part.weight @ value), grad
 
@@ -164,7 +164,7 @@ class FusedSwaps(Composed):
         center = np.zeros_like(params) if penalty.center is None else writable(penalty.center)
         places = np.append(0, np.cumsum(np.diff(whole.qptr)[order]))
         ranking, value = self.surrogate.new_ranking(int(places[-1])), np.zeros(len(order))
-        problem = *self.surrogate.settings(), tuple(arrays), whole.weight, whole.qptr, places, ranking
+        problem = *self.surrogate.arguments(), tuple(arrays), whole.weight, whole.qptr, places, ranking
         steps, out = (float(rate), float(penalty.strength), center), (value, params)
         if isinstance(self.model, MLPModel):
             layer = (

@@ -149,7 +149,7 @@ class ApproxRank(SoftRanks, MeasureSurrogate):
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Return the surrogate's parameters for the kernels, in one tuple; see `separable_chunk`."""
         kind, factor = sigmoid_code(self.sigmoid)
         shape, k = self._shape()

@@ -72,8 +72,8 @@ class KernelSurrogate(ABC):
         first, *others = fields(cast("Any", self))
         of = getattr(self, first.name)
         text = of.name if isinstance(of, RankingMeasure) else repr(of)
-        settings = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in others)
-        return f"{type(self).__name__}({text!r}, {settings})"
+        arguments = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in others)
+        return f"{type(self).__name__}({text!r}, {arguments})"
 
     @property
     @abstractmethod
@@ -112,16 +112,16 @@ class KernelSurrogate(ABC):
         """Return the result of `prepare`, for surrogates that do not support document weights."""
         raise NotImplementedError(f"{type(self).__name__} needs from_labels() or prepare().")
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Return the first arguments of the compiled chunk, which depend on the fields."""
         return ()
 
     def kernel(self) -> Any:
-        """The compiled chunk, given its `settings`; prepared arrays, scores, qptr, chunk, output follow."""
+        """The compiled chunk, given its `arguments`; prepared arrays, scores, qptr, chunk, output follow."""
         module, _, name = self.compiled.partition(".")
         if not name:
             raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")
-        return partial(getattr(import_module(f"{_KERNELS}.{module}"), name), *self.settings())
+        return partial(getattr(import_module(f"{_KERNELS}.{module}"), name), *self.arguments())
 
     def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill value and gradient of the queries ``chunk[0] <= q < chunk[1]`` in ``out``."""

@@ -153,7 +153,7 @@ class Dorm(MeasureSurrogate):
         """
         return prepared if self.ties == "mean" else _fixed_at(scores, prepared, qptr)
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """The cut-off as a number."""
         return (min(self.measure.depth, WHOLE_LIST),)
 

@@ -105,7 +105,7 @@ class SwapSurrogate(KernelSurrogate):
         if self.is_cut:
             share[min(depth, longest) :] = 0.0
         unit = np.divide(1.0, terms.norm, out=np.zeros(len(sizes)), where=terms.norm > 0.0)
-        part = self.measure.label_part(labels, qptr)
+        part = self.measure.from_labels(labels, qptr)
         return _Prepared(terms.worth * np.repeat(unit, sizes), unit, share, labels.copy(), part)
 
     @property
@@ -134,7 +134,7 @@ class SwapSurrogate(KernelSurrogate):
     def ranked_value(
         self, ranking: tuple[bool, Float64Array, Int64Array], qptr: Int64Array, part: Float64Array | None
     ) -> Float64Array:
-        """Return the measure of every query of a ranking that kernels wrote, with its `label_part`."""
+        """Return the measure of every query of a ranking that kernels wrote, with its `from_labels`."""
         value: Float64Array = self.measure.of_ranking(Ranking(*ranking[1:], np.diff(qptr), qptr), part)
         return value
 
@@ -234,8 +234,8 @@ class Lambda(SwapSurrogate):
             f"Lambda({self.measure.name!r}, construction={self.construction!r}, margin={self.margin!r}{more})"
         )
 
-    def settings(self) -> tuple[Any, ...]:
-        """See `KernelSurrogate.settings`."""
+    def arguments(self) -> tuple[Any, ...]:
+        """See `KernelSurrogate.arguments`."""
         construction, pairs = _CONSTRUCTIONS.index(self.construction), _PAIRS.index(self.pairs)
         return ((self.form, construction, self.measure.depth, self.margin, pairs),)
 
@@ -281,7 +281,7 @@ class Lambda(SwapSurrogate):
         scores, qptr = writable(scores), writable(qptr)
         prepared, pairs = self.from_labels(labels, qptr), np.zeros(len(qptr) - 1, dtype=np.int64)
         arrays = prepared.worth, prepared.discount
-        in_chunks(lambda *chunk: count_chunk(*self.settings(), scores, *arrays, qptr, chunk, pairs), qptr)
+        in_chunks(lambda *chunk: count_chunk(*self.arguments(), scores, *arrays, qptr, chunk, pairs), qptr)
         return pairs
 
 
@@ -352,7 +352,7 @@ class LambdaLoss(MeasureSurrogate):
         """shift_invariant."""
         return frozenset({"shift_invariant"})
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Return the cut-off, the weight of LambdaRank's part, and mu."""
         is_sum = self.version == "NDCG-Loss2++"
         return ((self.k or WHOLE_LIST, float(is_sum), self.mu if is_sum else 1.0),)
@@ -432,8 +432,8 @@ class YetiRank(SwapSurrogate):
         weights = np.ones(len(labels)) if doc_weight is None else np.array(doc_weight, dtype=np.float64)
         return (*self.from_labels(labels, qptr), weights)
 
-    def settings(self) -> tuple[Any, ...]:
-        """See `KernelSurrogate.settings`."""
+    def arguments(self) -> tuple[Any, ...]:
+        """See `KernelSurrogate.arguments`."""
         weighing = self.weights == "measure"
         setting = (
             self.form,

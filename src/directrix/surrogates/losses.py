@@ -132,7 +132,7 @@ class Regression(LossSurrogate):
         weight = share / same_class
         return gains(labels), weight if doc_weight is None else weight * doc_weight
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Whether queries have intercepts."""
         return (self.intercept,)
 
@@ -487,7 +487,7 @@ class RankCosine(LossSurrogate):
         unit: Float64Array = y / np.repeat(np.where(norm > 1e-14 * sizes, norm, np.inf), sizes)
         return (unit,)
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Whether scores are centered."""
         return (self.centered,)
 

@@ -66,7 +66,7 @@ class SmoothRank(Smoothed):
         form: SoftRanks = self.soft_form(**common, alpha=self.steepness)
         return form.with_share(share)
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Kind of the measure, and sigma."""
         return _KINDS[getattr(self, "variant", "dcg")], float(self.sigma)
 
