@@ -36,10 +36,7 @@ SHARED = {  # members that all names of a layer inherit, shown once
         "surrogates.base.KernelSurrogate": "value_and_grad, prepare, fill",
         "surrogates.base.MeasureSurrogate": "measure",
     },
-    "rankers": {
-        "rankers.base.Ranker": "fit, fit_queries, predict, score",
-        "rankers.base.Ranker": "save",
-    },
+    "rankers": {"rankers.base.Ranker": "fit, fit_queries, predict, score, save"},
 }
 
 COPIED = {
