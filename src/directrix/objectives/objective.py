@@ -162,7 +162,8 @@ class DataObjective:
         with one_blas_thread():
             for first in range(0, len(order), batch):
                 last = min(first + batch, len(order))
-                loss, grad = self._with_penalty(*sums(first, last, params), params, last - first)
+                value, slope = sums(first, last, params)
+                loss, grad = self._with_penalty(value, slope, params, last - first)
                 losses.append(loss)
                 step(grad)
         return float(np.mean(losses))
@@ -230,7 +231,7 @@ class DataObjective:
     @property
     def value_free(self) -> bool:
         """Whether the gradient is not that of the loss, so that losses do not show how good a step is."""
-        return not {"value_free", "estimated"}.isdisjoint(self.surrogate.properties)
+        return "value_free" in self.surrogate.properties
 
     def scores(self, params: Float64Array) -> Any:
         """Return the model's scores of all documents, float (n_docs,)."""

@@ -51,7 +51,7 @@ class Dorm(MeasureSurrogate):
         Another measure to bound in place of nDCG@k: a sum over documents of a gain times a discount D that
         does not increase with the rank. Then c = D at all ranks, but 0 past the cut-off if D does not
         decrease there, as for P@k. The perfect ranking is by gain. Le & Smola's winner takes all is "P@1";
-        for their reciprocal rank and expected rank utility see docs/explanation/dorm.md.
+        for their reciprocal rank and expected rank utility see docs/explanation/structural-svms.md.
 
     Notes
     -----
@@ -88,7 +88,6 @@ class Dorm(MeasureSurrogate):
     k: int | None = None
     ties: Literal["score", "mean"] = "score"
     bounds: RankingMeasure | str | None = None
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("score", "mean")}
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
@@ -154,7 +153,7 @@ class Dorm(MeasureSurrogate):
         """
         return prepared if self.ties == "mean" else _fixed_at(scores, prepared, qptr)
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """The cut-off as a number."""
         return (min(self.measure.depth, WHOLE_LIST),)
 
