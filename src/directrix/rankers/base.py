@@ -10,12 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Hidden, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.frames import Categories
 from directrix.data.queries import Queries, need_data, need_queries
-from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
+from directrix.data.scale import fills_missing, fit_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.models.trees import Trees
@@ -41,31 +40,9 @@ from directrix.rankers.model_file import write_model
 from directrix.rankers.nested import nested_parameters, with_nested
 from directrix.rankers.record import check_readable, last_smoothing, own_model, training_record
 from directrix.rankers.rows import queries_of
-from directrix.rankers.scoring import scores_by
+from directrix.rankers.scoring import ranks_some
 from directrix.trainers.progress import STOPPED
 from directrix.types import Callback, Data, Float64Array, Result
-
-
-class _ScaleNames(StrOptions):  # type: ignore[misc]  # scikit-learn has no types
-    """The kinds of scales, and several of them joined by plus signs."""
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        return is_scale(val)
-
-    def __str__(self) -> str:
-        kinds = ", ".join(map(repr, SCALES))
-        return f"one of {kinds}, several joined by plus signs ('raw+query-percentile')"
-
-
-SHARED_CONSTRAINTS: dict[str, list[Any]] = {
-    "surrogate": [HasMethods(["value_and_grad"]), str, None, Hidden(callable)],  # `surrogate_of` explains it
-    "scale": [_ScaleNames(set(SCALES)), None],
-    "random_state": ["random_state"],
-}
-"""Constraints that scikit-learn checks, of the parameters that all of these rankers have."""
-
-_FEW_QUERIES = 64
-"""Queries that are scored first to see whether a trained ranker ranks anything: nearly always enough."""
 
 
 class Ranker(BaseEstimator, ABC):
@@ -301,7 +278,11 @@ class Ranker(BaseEstimator, ABC):
         self._name_features(q)
         if result.status == "not_finite":
             warn(f"training ended early: {result.message}.", NotConverged, stacklevel=5)
-        elif result.message != STOPPED and not self._ranks(scaled):  # a search drops what its clock stops
+        elif (
+            result.message != STOPPED  # a search drops what its clock stops
+            and getattr(self, "max_iter", 1) != 0
+            and not ranks_some(self.model_, scaled)
+        ):
             warn(
                 "the trained ranker gives all documents of a query the same score, so it ranks nothing "
                 f"({result.message.rstrip('.')}). Give features that differ within queries{self._remedy}.",
@@ -312,17 +293,6 @@ class Ranker(BaseEstimator, ABC):
     def _minimize(self, training: Training, surrogate: Any) -> Trained:
         """Train on scaled features."""
         raise NotImplementedError(f"{type(self).__name__} must define _minimize, or _train")
-
-    def _ranks(self, scaled: Any) -> bool:
-        """Whether some documents of a training query have different scores; data on disk are not read."""
-        if scaled.held != "memory" or getattr(self, "max_iter", 1) == 0:
-            return True
-        for q in (scaled.take(np.arange(min(scaled.n_queries, _FEW_QUERIES))), scaled):
-            scores = scores_by(self.model_.model, self.model_.params, q)
-            first = q.qptr[:-1][np.diff(q.qptr) > 0]
-            if (np.minimum.reduceat(scores, first) < np.maximum.reduceat(scores, first)).any():
-                return True
-        return False
 
     def _continues(self) -> bool:
         """Whether ``fit`` starts from the parameters of the last one."""

@@ -17,8 +17,9 @@ from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
-from directrix.rankers.base import SHARED_CONSTRAINTS, Ranker
+from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import ON_MONOTONE, directions_of
+from directrix.rankers.constraints import SHARED_CONSTRAINTS
 from directrix.rankers.inputs import Trained, Training, column_of, surrogate_of
 from directrix.rankers.means import mean_evaluator
 from directrix.rankers.named_trainers import seed_of
@@ -200,7 +201,7 @@ class BoostedRanker(Ranker):
     @property
     def trees_(self) -> Trees:
         """The trees."""
-        trees: Any = self.model_.model
+        trees: Trees = self.model_.model  # type: ignore[assignment]
         return trees
 
     @property
@@ -315,8 +316,7 @@ class BoostedRanker(Ranker):
                 f"init_model has monotone={first.monotone!r}, this ranker monotone={self.monotone!r}; trees "
                 "that are added up need the same directions: give both the same."
             )
-        trees: Trees = first.trees_
-        return trees
+        return first.trees_  # type: ignore[no-any-return]
 
     def _surrogate(self) -> Any:
         is_own = isinstance(self.surrogate, str) and self.surrogate.strip().lower() == _LAMBDARANK

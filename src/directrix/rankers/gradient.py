@@ -7,11 +7,9 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from directrix.data.checks import as_floats
 from directrix.data.queries import Queries
@@ -21,7 +19,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2, Bounds
-from directrix.rankers.base import SHARED_CONSTRAINTS, Ranker
+from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.estimator import fit_context
 from directrix.rankers.fitted import FittedModel
@@ -41,19 +39,6 @@ from directrix.rankers.starts import started_from
 from directrix.surrogates.base import FIRST_SHARE, CutOff
 from directrix.trainers.wrappers import BestSoFar, Continuation
 from directrix.types import Callback, Float64Array, Model, Objective, Result, Surrogate
-
-
-def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, list[Any]]:
-    """Return scikit-learn's constraints on the parameters that all of these rankers have."""
-    return {
-        **SHARED_CONSTRAINTS,
-        "trainer": [StrOptions(set(trainers)), HasMethods(["minimize"])],
-        "l2": [Interval(Real, 0, None, closed="left")],
-        "start": [StrOptions(set(starts)), HasMethods(["fit_queries", "predict_queries"]), "array-like"],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
-        "warm_start": ["boolean"],
-    }
 
 
 class GradientRanker(Ranker):

@@ -12,8 +12,9 @@ from sklearn.utils._param_validation import StrOptions
 from directrix.models.linear import LinearModel
 from directrix.objectives.penalty import Bounds
 from directrix.rankers.bounds import ON_MONOTONE, weight_bounds
+from directrix.rankers.constraints import gradient_constraints
 from directrix.rankers.fitted import FittedModel
-from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.gradient import GradientRanker
 from directrix.rankers.inputs import Training, row_weights
 from directrix.rankers.named_trainers import trainer_names
 from directrix.trainers.regression import regression_start
@@ -120,7 +121,7 @@ class LinearRanker(GradientRanker):
         *GradientRanker.saved_parameters, "bounds", "monotone", "center"
     )  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints(trainers, frozenset({"regression", "zero"})),
+        **gradient_constraints(trainers, frozenset({"regression", "zero"})),
         "bounds": [StrOptions({"nonnegative"}), dict, None],
         "monotone": ON_MONOTONE,
         "center": [StrOptions({"zero", "start"})],

@@ -14,8 +14,9 @@ from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
 from directrix.objectives.penalty import Bounds
 from directrix.rankers.bounds import ON_MONOTONE, network_bounds
+from directrix.rankers.constraints import gradient_constraints
 from directrix.rankers.fitted import FittedModel
-from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.gradient import GradientRanker
 from directrix.rankers.inputs import Training
 from directrix.rankers.named_trainers import seed_of, trainer_names
 from directrix.surrogates.losses import ListNet
@@ -103,7 +104,7 @@ class MLPRanker(GradientRanker):
     trainers: ClassVar[frozenset[str]] = trainer_names(MLPModel)
     saved_parameters: ClassVar[tuple[str, ...]] = (*GradientRanker.saved_parameters, "monotone")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints(trainers, frozenset({"random"})),
+        **gradient_constraints(trainers, frozenset({"random"})),
         "monotone": ON_MONOTONE,
         "hidden": [tuple, list],
         "activation": [StrOptions(set(get_args(Activation)))],

@@ -12,8 +12,9 @@ from sklearn.utils._param_validation import Interval
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.stumps import StumpModel, quantile_thresholds
+from directrix.rankers.constraints import gradient_constraints
 from directrix.rankers.fitted import FittedModel
-from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.gradient import GradientRanker
 from directrix.rankers.inputs import Trained, Training
 from directrix.rankers.named_trainers import trainer_names
 from directrix.types import Float64Array, Surrogate, Trainer
@@ -83,8 +84,8 @@ class StumpRanker(GradientRanker):
     is_additive: ClassVar[bool] = True
     saved_parameters: ClassVar[tuple[str, ...]] = (*GradientRanker.saved_parameters, "thresholds")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints(trainers, frozenset({"zero"})),
-        "trainer": [*constraints(trainers, frozenset())["trainer"], None],
+        **gradient_constraints(trainers, frozenset({"zero"})),
+        "trainer": [*gradient_constraints(trainers, frozenset())["trainer"], None],
         "thresholds": [Interval(Integral, 1, None, closed="left"), "array-like"],
     }
 
