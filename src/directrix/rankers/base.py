@@ -18,11 +18,13 @@ from directrix.data.scale import fills_missing, fit_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.models.trees import Trees
+from directrix.parameters import Checks, check_fields
 from directrix.rankers.calibration import Calibration, Kind, sampling_weights
-from directrix.rankers.estimator import BaseEstimator, fit_context
+from directrix.rankers.estimator import BaseEstimator
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.habits import check_arguments, explaining, name_here
 from directrix.rankers.inputs import (
+    RANKER_CHECKS,
     Trained,
     Training,
     check_reached,
@@ -60,6 +62,8 @@ class Ranker(BaseEstimator, ABC):
     surrogate: Any
     scale: Any
     patience: int | None
+    checks: ClassVar[Checks] = RANKER_CHECKS
+    """Checks of the constructor's parameters by name; see `directrix.parameters.check_fields`."""
     holds: ClassVar[frozenset[str]] = frozenset({"memory"})
     """Where its training features may be stored; see `directrix.types.Data`."""
     nested: ClassVar[tuple[str, ...]] = ("surrogate",)
@@ -107,7 +111,6 @@ class Ranker(BaseEstimator, ABC):
         return tags
 
     @explaining
-    @fit_context(prefer_skip_nested_validation=True)
     def fit(  # noqa: PLR0913
         self,
         X: Any,
@@ -179,6 +182,7 @@ class Ranker(BaseEstimator, ABC):
         UserWarning
             If the validation queries cannot choose an iteration, or all documents of a query get one score.
         """
+        check_fields(self)
         continues = self._continues()
         known = self.model_.categories if continues else None
         q = queries_of(self, X, y, qid=qid, group=group, categories=known, reset=not continues)
@@ -191,7 +195,6 @@ class Ranker(BaseEstimator, ABC):
         return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
 
     @explaining
-    @fit_context(prefer_skip_nested_validation=True)
     def fit_queries(  # noqa: PLR0913
         self,
         q: Data,
@@ -226,6 +229,7 @@ class Ranker(BaseEstimator, ABC):
         InputError
             As ``fit``.
         """
+        check_fields(self)
         for given in (q,) if valid is None else (q, valid):
             need_data(given, "fit_queries")
             if given.held not in self.holds and (given is q or given.held == "shards"):
@@ -237,7 +241,7 @@ class Ranker(BaseEstimator, ABC):
     def _train(self, training: Training) -> Self:
         """Train on checked data.
 
-        Warn with ``stacklevel=5``: that is the caller of ``fit`` or ``fit_queries``.
+        Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
         """
         q, valid, surrogate = training.queries, training.valid, self._surrogate()
         measure = self._measure_of(surrogate) if training.measure is None else training.measure
@@ -247,7 +251,7 @@ class Ranker(BaseEstimator, ABC):
                 f"{measure.name} has the same value for every ranking of the validation queries and cannot "
                 "choose a step: they are left out, and the last step is kept. Give eval_set (valid, --valid) "
                 "queries with documents of different labels, and check their qid or group.",
-                stacklevel=5,
+                stacklevel=4,
             )
             valid = None
         scale = fit_scale(self.scale, q.features)
@@ -277,7 +281,7 @@ class Ranker(BaseEstimator, ABC):
         )
         self._name_features(q)
         if result.status == "not_finite":
-            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=5)
+            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
         elif (
             result.message != STOPPED  # a search drops what its clock stops
             and getattr(self, "max_iter", 1) != 0
@@ -286,7 +290,7 @@ class Ranker(BaseEstimator, ABC):
             warn(
                 "the trained ranker gives all documents of a query the same score, so it ranks nothing "
                 f"({result.message.rstrip('.')}). Give features that differ within queries{self._remedy}.",
-                stacklevel=5,
+                stacklevel=4,
             )
         return self
 
@@ -366,10 +370,10 @@ class Ranker(BaseEstimator, ABC):
 
         Raises
         ------
-        ValueError
-            scikit-learn's ``InvalidParameterError``.
+        InputError
+            If a parameter is none of those that the class takes.
         """
-        self._validate_params()
+        check_fields(self)
 
     @explaining
     def predict(

@@ -7,6 +7,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,9 +20,9 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2, Bounds
+from directrix.parameters import Checks, check_fields, option, whole
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS
-from directrix.rankers.estimator import fit_context
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.habits import explaining
 from directrix.rankers.inputs import Trained, Training, training_for
@@ -39,6 +40,29 @@ from directrix.rankers.starts import started_from
 from directrix.surrogates.base import FIRST_SHARE, CutOff
 from directrix.trainers.wrappers import BestSoFar, Continuation
 from directrix.types import Callback, Float64Array, Model, Objective, Result, Surrogate
+
+
+def checks_of(trainers: frozenset[str], starts: tuple[str, ...]) -> Checks:
+    """Return the checks of the parameters that all of these rankers have."""
+    return {
+        **Ranker.checks,
+        "trainer": partial(
+            option,
+            words=trainers,
+            methods=("minimize",),
+            wanted="an object with minimize",
+            example=repr(min(trainers)),
+        ),
+        "start": partial(
+            option,
+            words=starts,
+            methods=("fit_queries", "predict_queries"),
+            arrays=True,
+            wanted="a ranker or an array of parameters",
+            example=repr(starts[0]),
+        ),
+        "max_iter": partial(whole, least=0),
+    }
 
 
 class GradientRanker(Ranker):
@@ -64,7 +88,6 @@ class GradientRanker(Ranker):
     saved_parameters: ClassVar[tuple[str, ...]] = ("trainer", "l2", "scale", "start", "max_iter", "patience")
 
     @explaining
-    @fit_context(prefer_skip_nested_validation=True)
     def fit_shards(
         self,
         shards: Any,
@@ -106,6 +129,7 @@ class GradientRanker(Ranker):
         >>> ranker.score(q.features, q.labels, group=[10] * 40) > 0.9
         True
         """
+        check_fields(self)
         q = open_shards(shards)
         judged = valid if valid is None or isinstance(valid, Queries) else open_shards(valid)
         with keep_answers(checkpoint):
