@@ -1,6 +1,7 @@
 """Local optimality: what the test says, against loops over directions and steps."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,22 +30,22 @@ def linear(q, **options):
     return dx.LinearRanker("ListNet", max_iter=3, **options).fit_queries(q)
 
 
-def moved(ranker, name, params):
+def moved(ranker, params):
     """The ranker's own class with other weights, and nothing of `certify`."""
     other = ranker.__class__.__new__(ranker.__class__)
     other.__dict__.update(ranker.__dict__)
-    setattr(other, name, params)
+    other.model_ = replace(other.model_, params=params)
     return other
 
 
-def by_loops(ranker, name, q, measure, directions, lengths):
+def by_loops(ranker, q, measure, directions, lengths):
     """Changes of the measure: one prediction and one evaluation a step."""
 
     def value(params):
-        scores = moved(ranker, name, params).predict_queries(q)
+        scores = moved(ranker, params).predict_queries(q)
         return dx.evaluate([measure], scores, q.labels, qptr=q.qptr)[measure]
 
-    params = getattr(ranker, name)
+    params = ranker.model_.params
     return [[value(params + h * r) - value(params) for h in lengths] for r in directions]
 
 
@@ -65,7 +66,7 @@ def test_linear_ranker_equals_loops(noisy, measure, scale):
     found = certify(ranker, noisy, measure, eps=0.1, delta=0.1, steps=STEPS)
     assert found.n_directions == 22
     directions = found.directions.block(0, 22)
-    expected = np.array(by_loops(ranker, "coef_", noisy, measure, directions, STEPS))
+    expected = np.array(by_loops(ranker, noisy, measure, directions, STEPS))
     assert (found.curves == expected).all()
     assert found.n_rising == (expected.max(axis=1) > 1e-12).sum() > 0
     assert found.largest_rise == expected.max()
@@ -78,7 +79,7 @@ def test_network_equals_loops(noisy, measure, scale):
     found = certify(ranker, noisy, measure, eps=0.1, delta=0.1, steps=STEPS)
     directions = found.directions.block(0, 22)
     assert directions.shape == (22, 4 * 3 + 3 + 3 + 4)  # with the linear term
-    assert (found.curves == by_loops(ranker, "params_", noisy, measure, directions, STEPS)).all()
+    assert (found.curves == by_loops(ranker, noisy, measure, directions, STEPS)).all()
 
 
 def test_relative_steps_are_in_units_of_the_norm(noisy):
@@ -96,7 +97,7 @@ def test_one_weight_at_a_time_goes_up_and_down(noisy):
     ranker = linear(noisy)
     found = certify(ranker, noisy, "AP", steps=STEPS, one_weight=True)
     axes = [sign * np.eye(4)[j] for j in range(4) for sign in (1, -1)]
-    assert (found.curves == by_loops(ranker, "coef_", noisy, "AP", axes, STEPS)).all()
+    assert (found.curves == by_loops(ranker, noisy, "AP", axes, STEPS)).all()
     assert found.confidence == float(found.n_rising == 0)
 
 
@@ -188,7 +189,7 @@ def test_sparse_features(noisy):
     ranker = linear(sparse)
     found = certify(ranker, sparse, "AP", eps=0.5, delta=0.1, steps=STEPS)
     directions = found.directions.block(0, found.n_directions)
-    assert (found.curves == by_loops(ranker, "coef_", sparse, "AP", directions, STEPS)).all()
+    assert (found.curves == by_loops(ranker, sparse, "AP", directions, STEPS)).all()
 
 
 def test_exact_lines_of_single_weights_are_those_of_their_features(noisy):

@@ -20,11 +20,8 @@ def checked_polish(ranker, q, measure, **options):
     assert after.confidence >= 0.99
     value = dx.evaluate([measure], found.ranker.predict_queries(q), q.labels, qptr=q.qptr)[measure]
     assert value == after.value
-    name = "coef_" if isinstance(ranker, dx.LinearRanker) else "params_"
     unit = np.linalg.norm(found.params) if options.get("relative") else 1.0
-    expected = by_loops(
-        found.ranker, name, q, measure, after.directions.block(0, 5), unit * np.array(after.steps)
-    )
+    expected = by_loops(found.ranker, q, measure, after.directions.block(0, 5), unit * np.array(after.steps))
     assert (after.curves[:5] == expected).all()
     return found
 

@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 import directrix as dx
-from directrix.data.trec.features import RunThresholds
+from directrix.fusion.thresholds import RunThresholds
 from directrix.rankers.model_file import model_to_json, read_model
 
 FILES = Path(__file__).parent / "files"

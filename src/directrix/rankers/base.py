@@ -7,7 +7,6 @@ from abc import ABC
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,16 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.frames import Categories
 from directrix.data.queries import Queries, need_data, need_queries
-from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
+from directrix.data.scale import fills_missing, fit_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.models.trees import Trees
-from directrix.parameters import CHECKS, Checks, check_fields, option, refusal, whole
+from directrix.parameters import Checks, check_fields
 from directrix.rankers.calibration import Calibration, Kind, sampling_weights
 from directrix.rankers.estimator import BaseEstimator
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.habits import check_arguments, explaining, name_here
 from directrix.rankers.inputs import (
+    RANKER_CHECKS,
     Trained,
     Training,
     check_reached,
@@ -42,35 +42,9 @@ from directrix.rankers.model_file import write_model
 from directrix.rankers.nested import nested_parameters, with_nested
 from directrix.rankers.record import check_readable, last_smoothing, own_model, training_record
 from directrix.rankers.rows import queries_of
-from directrix.rankers.scoring import scores_by
+from directrix.rankers.scoring import ranks_some
 from directrix.trainers.loop import STOPPED
 from directrix.types import Callback, Data, Float64Array, Result
-
-
-def _check_surrogate(value: Any, name: str, owner: str) -> Any:
-    if callable(value):  # a class, or a function: `surrogate_of` says what is needed instead
-        return value
-    wanted, example = "a name, or an object with value_and_grad", "'ApproxNDCG'"
-    return option(
-        value, name, owner, types=(str,), methods=("value_and_grad",), wanted=wanted, example=example
-    )
-
-
-def _check_scale(value: Any, name: str, owner: str) -> Any:
-    if is_scale(value):
-        return value
-    wanted = f"{', '.join(map(repr, SCALES))}, or several of them joined by plus signs"
-    raise refusal(value, name, owner, wanted, "'raw+query-percentile'")
-
-
-_FEW_QUERIES = 64
-"""Queries that are scored first to see whether a trained ranker ranks anything: nearly always enough."""
-
-
-def _check_random_state(value: Any, name: str, owner: str) -> Any:
-    if isinstance(value, np.random.RandomState):
-        return value
-    return whole(value, name, owner, least=0, below=2**32, example=0)
 
 
 class Ranker(BaseEstimator, ABC):
@@ -88,13 +62,7 @@ class Ranker(BaseEstimator, ABC):
     surrogate: Any
     scale: Any
     patience: int | None
-    checks: ClassVar[Checks] = {
-        **CHECKS,
-        "surrogate": _check_surrogate,
-        "scale": _check_scale,
-        "random_state": _check_random_state,
-        "monotone": partial(option, types=(dict,), wanted="a dict of 1 or -1 by feature", example="{0: 1}"),
-    }
+    checks: ClassVar[Checks] = RANKER_CHECKS
     """Checks of the constructor's parameters by name; see `directrix.parameters.check_fields`."""
     holds: ClassVar[frozenset[str]] = frozenset({"memory"})
     """Where its training features may be stored; see `directrix.types.Data`."""
@@ -314,7 +282,11 @@ class Ranker(BaseEstimator, ABC):
         self._name_features(q)
         if result.status == "not_finite":
             warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
-        elif result.message != STOPPED and not self._ranks(scaled):  # a search drops what its clock stops
+        elif (
+            result.message != STOPPED  # a search drops what its clock stops
+            and getattr(self, "max_iter", 1) != 0
+            and not ranks_some(self.model_, scaled)
+        ):
             warn(
                 "the trained ranker gives all documents of a query the same score, so it ranks nothing "
                 f"({result.message.rstrip('.')}). Give features that differ within queries{self._remedy}.",
@@ -325,17 +297,6 @@ class Ranker(BaseEstimator, ABC):
     def _minimize(self, training: Training, surrogate: Any) -> Trained:
         """Train on scaled features."""
         raise NotImplementedError(f"{type(self).__name__} must define _minimize, or _train")
-
-    def _ranks(self, scaled: Any) -> bool:
-        """Whether some documents of a training query have different scores; data on disk are not read."""
-        if scaled.held != "memory" or getattr(self, "max_iter", 1) == 0:
-            return True
-        for q in (scaled.take(np.arange(min(scaled.n_queries, _FEW_QUERIES))), scaled):
-            scores = scores_by(self.model_.model, self.model_.params, q)
-            first = q.qptr[:-1][np.diff(q.qptr) > 0]
-            if (np.minimum.reduceat(scores, first) < np.maximum.reduceat(scores, first)).any():
-                return True
-        return False
 
     def _continues(self) -> bool:
         """Whether ``fit`` starts from the parameters of the last one."""

@@ -196,7 +196,7 @@ class BoostedRanker(Ranker):
     @property
     def trees_(self) -> Trees:
         """The trees."""
-        trees: Any = self.model_.model
+        trees: Trees = self.model_.model  # type: ignore[assignment]
         return trees
 
     @property

@@ -113,11 +113,11 @@ class EnsembleRanker(Ranker):
     def _joined(self, members: Sequence[Any], q: Queries, measure: RankingMeasure) -> Self:
         spreads = np.array([spread_within_queries(m.predict_queries(q), q) for m in members])
         weights = np.where(spreads > 0.0, self._checked_weights(), 0.0)
-        kept = np.flatnonzero(weights)
-        if len(kept):
+        kept = np.flatnonzero(weights).tolist()
+        if kept:
             weights = weights / weights.sum()
         else:
-            kept, weights, spreads = np.zeros(1, dtype=np.int64), np.ones(1), np.ones(1)
+            kept, weights, spreads = [0], np.ones(1), np.ones(1)
         models = tuple(
             replace(members[i].model_, weight=float(weights[i]), spread=float(spreads[i])) for i in kept
         )

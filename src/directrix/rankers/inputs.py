@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,14 @@ from directrix.data.columns import LABELS, feature_label
 from directrix.data.frames import matrix_of, names_of
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries
+from directrix.data.scale import SCALES, is_scale
 from directrix.data.sparse import column_reader
 from directrix.errors import InputError, short_text, warn
 from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.precision import unreached
 from directrix.measures.prepared import check_judgments
-from directrix.parameters import whole
+from directrix.parameters import CHECKS, Checks, option, refusal, whole
 from directrix.parsing import IN_MODULE
 from directrix.rankers.scoring import (
     check_finite,
@@ -225,6 +227,38 @@ def check_reached(measure: Any, q: Data) -> None:
     """Raise `InputError` if a measure finds nothing relevant because all labels are below 1."""
     if text := unreached([measure], list(q.label_counts)):
         raise InputError(text)
+
+
+def _check_surrogate(value: Any, name: str, owner: str) -> Any:
+    if callable(value):  # a class, or a function: `surrogate_of` says what is needed instead
+        return value
+    wanted, example = "a name, or an object with value_and_grad", "'ApproxNDCG'"
+    return option(
+        value, name, owner, types=(str,), methods=("value_and_grad",), wanted=wanted, example=example
+    )
+
+
+def _check_scale(value: Any, name: str, owner: str) -> Any:
+    if is_scale(value):
+        return value
+    wanted = f"{', '.join(map(repr, SCALES))}, or several of them joined by plus signs"
+    raise refusal(value, name, owner, wanted, "'raw+query-percentile'")
+
+
+def _check_random_state(value: Any, name: str, owner: str) -> Any:
+    if isinstance(value, np.random.RandomState):
+        return value
+    return whole(value, name, owner, least=0, below=2**32, example=0)
+
+
+RANKER_CHECKS: Checks = {
+    **CHECKS,
+    "surrogate": _check_surrogate,
+    "scale": _check_scale,
+    "random_state": _check_random_state,
+    "monotone": partial(option, types=(dict,), wanted="a dict of 1 or -1 by feature", example="{0: 1}"),
+}
+"""Checks of the parameters that several rankers have."""
 
 
 def surrogate_of(given: Any) -> Any:

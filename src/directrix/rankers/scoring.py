@@ -195,3 +195,19 @@ def scores_by(model: Any, params: Float64Array, q: Queries) -> Float64Array:
     parts = blocks(q.features, q.qptr)
     scores = [model.forward(params, row_slice(rows, 0, rows.shape[0]))[0] for _, rows in parts]
     return np.concatenate(scores).astype(np.float64)
+
+
+_FEW_QUERIES = 64
+"""Queries that are scored first to see whether a trained model ranks anything: nearly always enough."""
+
+
+def ranks_some(fitted: Any, scaled: Any) -> bool:
+    """Return whether some documents of a scaled query have different scores; True for data on disk."""
+    if scaled.held != "memory":
+        return True
+    for queries in (scaled.take(np.arange(min(scaled.n_queries, _FEW_QUERIES))), scaled):
+        scores = scores_by(fitted.model, fitted.params, queries)
+        first = queries.qptr[:-1][np.diff(queries.qptr) > 0]
+        if (np.minimum.reduceat(scores, first) < np.maximum.reduceat(scores, first)).any():
+            return True
+    return False
