@@ -166,10 +166,10 @@ class SearchOptions:
             engine=self.engine,
         ).plan()
 
-    def constraints(self, queries: Queries | None = None) -> dict[str, Any]:
+    def constraints(self, queries: Any = None) -> dict[str, Any]:
         """Return the settings ``bounds`` and ``monotone`` that the options mean, if they are given.
 
-        Without data the features are not looked up, and the settings name none. Raises `InputError` for an
+        Without data (`Queries` or shards) no feature is looked up, and the settings name none. Raises `InputError` for an
         option without a feature, or one that the data do not have.
         """
         settings: dict[str, Any] = {}

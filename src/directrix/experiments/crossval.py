@@ -84,15 +84,15 @@ class Entry:
         return find_method(self.method)
 
 
-def entry_of(given: Any) -> Entry:
+def entry_of(method: Any) -> Entry:
     """Return the entry of a method's name or object, or the `Entry` that ``module:Name`` names."""
-    named = imported(given) if isinstance(given, str) else ("", given)
+    named = imported(method) if isinstance(method, str) else ("", method)
     if named is None:
-        return Entry(given, given)
+        return Entry(method, method)
     if isinstance(named[1], Entry):
         return named[1]
-    method = user_method(named[1], named[0])
-    return Entry(method.name, method)
+    made = user_method(named[1], named[0])
+    return Entry(made.name, made)
 
 
 def cross_validate(  # noqa: PLR0913 - all but the first three are optional and by name
@@ -195,7 +195,7 @@ def _tasks(
     is_one = isinstance(entries, str) or not isinstance(entries, Sequence)
     compared = list(map(entry_of, [entries] if is_one else entries))
     wanted, names = listed(measures)
-    reported = tuple(reported_measure(each, tool, always=True) for each in wanted)
+    reported = tuple(reported_measure(measure, tool, always=True) for measure in wanted)
     _check_names(splits, compared, names)
     if tool is not None:
         warn_lacking(tool, names, list(reported), "Leave out those, or the convention.", stacklevel=4)
@@ -287,8 +287,8 @@ def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Co
             f"{len(splits)} folds, {len(entries)} entries, {len(measures)} measures; at least one of each "
             "is needed."
         )
-    for kind, given in (("entry", entries), ("fold", splits)):
-        names = [each.name for each in given]
+    for kind, compared in (("entry", entries), ("fold", splits)):
+        names = [item.name for item in compared]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise InputError(
@@ -309,9 +309,9 @@ def _check_data(split: Split, plans: Sequence[Plan]) -> None:
             )
         check_finite(split.test, "the test data", allow_missing=missing)
         for goal in {plan.measure for plan in plans}:
-            for part in (split.train, split.valid):
-                if part is not None:
-                    check_measurable(goal, part)
+            check_measurable(goal, split.train)
+            if split.valid is not None:
+                check_measurable(goal, split.valid)
     except InputError as error:
         raise error.at(split.name) from None
     if repeated := repeated_queries(split):
@@ -356,7 +356,7 @@ class _Task(NamedTuple):
             _tried(candidate, outcome, names)
             for candidate, outcome in zip(self.plan.candidates, outcomes, strict=True)
         )
-        trained = [i for i, each in enumerate(tried) if each.status != "failed"]
+        trained = [i for i, candidate in enumerate(tried) if candidate.status != "failed"]
         if not trained:
             raise InputError(
                 f"{self.entry}, {self.split.name}: none of {len(tried)} candidates could be trained:",
@@ -384,11 +384,11 @@ class _Task(NamedTuple):
         """Short digest of what figures depend on except settings: with other data a cell has another key."""
         candidates = self.plan.candidates
         methods = {c.name: c.method.describe() for c in candidates}
-        parts = [{name: each[name] for name in _PARTS} for each in methods.values()]
+        described = [{name: method[name] for name in _PARTS} for method in methods.values()]
         for_all = repr(
             (self.plan.measure, candidates[0].measure, self.plan.seed, self.measures, self.keep_top)
         )
-        depends = [__version__, self.split.digest, for_all, *map(canonical, parts)]
+        depends = [__version__, self.split.digest, for_all, *map(canonical, described)]
         return hashlib.sha256("\n".join(depends).encode()).hexdigest()[:12]
 
 
@@ -397,12 +397,12 @@ def _meanings(candidate: Candidate) -> dict[str, str]:
     method, parameters = candidate.method, dict[str, Any]()
     with suppress(InputError):  # which is the result of the cell
         parameters |= vars(candidate.unfitted)
-    parts = {}
-    for part in ("surrogate", "trainer"):
-        made = parameters.pop(part, None)
-        parts[f"{part} {type(made).__name__}"] = getattr(method, part), made
-    parts[f"method {method.name}"] = type(method), parameters
-    return {name: fingerprint(part) for name, part in parts.items()}
+    meanings: dict[str, Any] = {}
+    for kind in ("surrogate", "trainer"):
+        made = parameters.pop(kind, None)
+        meanings[f"{kind} {type(made).__name__}"] = getattr(method, kind), made
+    meanings[f"method {method.name}"] = type(method), parameters
+    return {name: fingerprint(meaning) for name, meaning in meanings.items()}
 
 
 def train_and_test(
@@ -430,9 +430,9 @@ def train_and_test(
     except InputError as error:
         return {"failed": str(error), "in_shell": error.in_shell}
     seconds = round(working_time() - begun, 3)
-    judged = [
-        _values(measures, each.predict_queries(fold.valid), fold.valid)
-        for fold, each in zip(folds, trained.rankers, strict=True)
+    on_valid = [
+        _values(measures, on_fold.predict_queries(fold.valid), fold.valid)
+        for fold, on_fold in zip(folds, trained.rankers, strict=True)
     ]
     scores = ranker.predict_queries(split.test)
     values = _values(measures, scores, split.test)
@@ -443,7 +443,7 @@ def train_and_test(
         "chosen_by": json_value(trained.valid),
         "judged": json_value(trained.values),
         "train": _means(_values(measures, ranker.predict_queries(train), train)),
-        "valid": _means([np.concatenate(parts) for parts in zip(*judged, strict=True)]),
+        "valid": _means([np.concatenate(by_fold) for by_fold in zip(*on_valid, strict=True)]),
         "test": _means(values),
         "values": json_value(values),
     }
@@ -457,7 +457,7 @@ def _values(measures: tuple[RankingMeasure, ...], scores: Float64Array, q: Queri
 
 
 def _means(values: Iterable[Float64Array]) -> list[float | None]:
-    return [json_value(mean_over_queries(each)) for each in values]
+    return [json_value(mean_over_queries(per_query)) for per_query in values]
 
 
 def top_of(scores: FloatArray, q: Queries, n: int) -> list[list[tuple[int, float]]]:
@@ -471,8 +471,8 @@ def top_of(scores: FloatArray, q: Queries, n: int) -> list[list[tuple[int, float
 
 def _tried(candidate: Candidate, outcome: Mapping[str, Any], measures: Sequence[str]) -> Tried:
     means = {
-        part: dict(zip(measures, _array(outcome[part]).tolist(), strict=True)) if part in outcome else {}
-        for part in ("train", "valid", "test")
+        data: dict(zip(measures, _array(outcome[data]).tolist(), strict=True)) if data in outcome else {}
+        for data in ("train", "valid", "test")
     }
     return Tried(
         method=candidate.name,
