@@ -169,8 +169,8 @@ class SearchOptions:
     def constraints(self, queries: Any = None) -> dict[str, Any]:
         """Return the settings ``bounds`` and ``monotone`` that the options mean, if they are given.
 
-        Without data (`Queries` or shards) no feature is looked up, and the settings name none. Raises `InputError` for an
-        option without a feature, or one that the data do not have.
+        Without data (`Queries` or shards) no feature is looked up, and the settings name none. Raises
+        `InputError` for an option without a feature, or one that the data do not have.
         """
         settings: dict[str, Any] = {}
         positive, directed = map(options.comma_separated, (self.nonnegative, self.monotone))
