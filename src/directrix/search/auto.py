@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.export.engine import Engine
 from directrix.measures.base import RankingMeasure
+from directrix.parameters import Checks, number, option, whole
 from directrix.rankers.base import Ranker
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import Training, Weights, goal_of
 from directrix.rankers.method import Auto, Method
 from directrix.rankers.methods import method as method_named
@@ -22,7 +23,7 @@ from directrix.rankers.named_trainers import seed_of
 from directrix.search.folds import UNWEIGHTED
 from directrix.search.plan import Plan, candidates_of, distinct, lost
 from directrix.search.search import SearchResult, search
-from directrix.types import Float64Array, Progress
+from directrix.types import Progress
 
 
 @dataclass(eq=False, repr=False)
@@ -107,21 +108,18 @@ class AutoRanker(Ranker):
     (True, 'ApproxNDCG')
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "measure": "no_validation",  # `directrix.measure` says what it takes
-        "method": [str, Method],
-        "settings": [Mapping, None],
-        "models": [str, list, tuple, set, None],
-        "by_query": ["boolean"],
-        "folds": [Interval(Integral, 1, None, closed="left"), None],
-        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
-        "single": ["boolean"],
-        "simple": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "engine": [str, None],
+    checks: ClassVar[Checks] = {
+        **Ranker.checks,
+        "method": partial(option, types=(str, Method), wanted="a name or a `Method`", example="'auto'"),
+        "settings": partial(option, types=(Mapping,), wanted="a dict", example="{'l2': 0.01}"),
+        "models": partial(option, types=(str, list, tuple, set), wanted="names", example="['linear']"),
+        "folds": whole,
+        "time_budget": partial(number, above=0.0, example=60.0),
+        "n_jobs": partial(option, types=(Integral,), wanted="an integer", example="-1"),
+        "engine": partial(option, types=(str,), wanted="a name", example="'onnx'"),
     }
 
+    nested: ClassVar[tuple[str, ...]] = ()
     measure: RankingMeasure | str = "nDCG@10"
     _: KW_ONLY
     method: Method | str = "auto"
@@ -199,10 +197,8 @@ class AutoRanker(Ranker):
         Raises
         ------
         InputError
-            If a name is not known, a setting does not exist or has no effect in a search, or no method has
-            one of the models.
-        ValueError
-            scikit-learn's ``InvalidParameterError``.
+            If a parameter is none of those that the class takes, a name is not known, a setting does not
+            exist or has no effect in a search, or no method has one of the models.
         """
         self.plan()
 
@@ -274,21 +270,9 @@ class AutoRanker(Ranker):
         return chosen
 
     @property
-    def scale_(self) -> Any:
-        """The scale of the chosen ranker."""
-        chosen: Any = self.trained()
-        return chosen.scale_
-
-    @property
-    def missing_(self) -> str:
-        """How missing values of the training data were read."""
-        chosen: Any = self.trained()
-        rule: str = chosen.missing_
-        return rule
-
-    def predict_queries(self, q: Queries) -> Float64Array:
-        """Return the score of every document of `Queries`, in their order."""
-        return self.trained().predict_queries(q)
+    def model_(self) -> FittedModel:  # type: ignore[override]
+        """The model of the chosen ranker."""
+        return self.trained().model_
 
 
 class _Printer:

@@ -160,7 +160,7 @@ def search(
         warn(
             "the chosen ranker gives all documents of a query the same score, so it ranks nothing. Give "
             "features that differ within queries.",
-            stacklevel=4,
+            stacklevel=3,
         )
     has_gap = not (chosen.members or is_sharded) and chosen.best.candidate.method.surrogate is not None
     gap = surrogate_gap(ranker, few(queries)) if has_gap else math.nan
@@ -171,7 +171,7 @@ def search(
         *notes_on_budget(plan.time_budget or math.inf, used, trials, runs.untried, compiling),
         *runs.notes,
     )
-    ranker.training_ = {**ranker.training_, "selection": _record(chosen, selection, len(trials))}
+    ranker.model_ = ranker.model_.recorded(selection=_record(chosen, selection, len(trials)))
     return SearchResult(
         ranker,
         chosen.best,
