@@ -10,7 +10,7 @@ from tests.messages import rejects
 import directrix as dx
 from directrix.data import Scale
 from directrix.rankers.record import own_model
-from directrix.surrogates.sampling import Gumbel
+from directrix.surrogates.gumbel import Gumbel
 
 Q, _ = dx.data.make_linear(n_queries=20, docs_per_query=8, n_features=3, seed=1)
 X, Y, QID = Q.features, Q.labels, np.repeat(np.arange(20), 8)

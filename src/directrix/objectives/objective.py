@@ -229,7 +229,7 @@ class DataObjective:
     @property
     def value_free(self) -> bool:
         """Whether the gradient is not that of the loss, so that losses do not show how good a step is."""
-        return not {"value_free", "estimated"}.isdisjoint(self.surrogate.properties)
+        return "value_free" in self.surrogate.properties
 
     def scores(self, params: Float64Array) -> Any:
         """Return the model's scores of all documents, float (n_docs,)."""

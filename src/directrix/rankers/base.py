@@ -7,10 +7,10 @@ from abc import ABC
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Hidden, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.frames import Categories
@@ -19,8 +19,9 @@ from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
 from directrix.errors import InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.models.trees import Trees
+from directrix.parameters import CHECKS, Checks, check_fields, option, refusal, whole
 from directrix.rankers.calibration import Calibration, Kind, sampling_weights
-from directrix.rankers.estimator import BaseEstimator, fit_context
+from directrix.rankers.estimator import BaseEstimator
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.habits import check_arguments, explaining, name_here
 from directrix.rankers.inputs import (
@@ -46,26 +47,30 @@ from directrix.trainers.progress import STOPPED
 from directrix.types import Callback, Data, Float64Array, Result
 
 
-class _ScaleNames(StrOptions):  # type: ignore[misc]  # scikit-learn has no types
-    """The kinds of scales, and several of them joined by plus signs."""
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        return is_scale(val)
-
-    def __str__(self) -> str:
-        kinds = ", ".join(map(repr, SCALES))
-        return f"one of {kinds}, several joined by plus signs ('raw+query-percentile')"
+def _check_surrogate(value: Any, name: str, owner: str) -> Any:
+    if callable(value):  # a class, or a function: `surrogate_of` says what is needed instead
+        return value
+    wanted, example = "a name, or an object with value_and_grad", "'ApproxNDCG'"
+    return option(
+        value, name, owner, types=(str,), methods=("value_and_grad",), wanted=wanted, example=example
+    )
 
 
-SHARED_CONSTRAINTS: dict[str, list[Any]] = {
-    "surrogate": [HasMethods(["value_and_grad"]), str, None, Hidden(callable)],  # `surrogate_of` explains it
-    "scale": [_ScaleNames(set(SCALES)), None],
-    "random_state": ["random_state"],
-}
-"""Constraints that scikit-learn checks, of the parameters that all of these rankers have."""
+def _check_scale(value: Any, name: str, owner: str) -> Any:
+    if is_scale(value):
+        return value
+    wanted = f"{', '.join(map(repr, SCALES))}, or several of them joined by plus signs"
+    raise refusal(value, name, owner, wanted, "'raw+query-percentile'")
+
 
 _FEW_QUERIES = 64
 """Queries that are scored first to see whether a trained ranker ranks anything: nearly always enough."""
+
+
+def _check_random_state(value: Any, name: str, owner: str) -> Any:
+    if isinstance(value, np.random.RandomState):
+        return value
+    return whole(value, name, owner, least=0, below=2**32, example=0)
 
 
 class Ranker(BaseEstimator, ABC):
@@ -83,6 +88,14 @@ class Ranker(BaseEstimator, ABC):
     surrogate: Any
     scale: Any
     patience: int | None
+    checks: ClassVar[Checks] = {
+        **CHECKS,
+        "surrogate": _check_surrogate,
+        "scale": _check_scale,
+        "random_state": _check_random_state,
+        "monotone": partial(option, types=(dict,), wanted="a dict of 1 or -1 by feature", example="{0: 1}"),
+    }
+    """Checks of the constructor's parameters by name; see `directrix.parameters.check_fields`."""
     holds: ClassVar[frozenset[str]] = frozenset({"memory"})
     """Where its training features may be stored; see `directrix.types.Data`."""
     nested: ClassVar[tuple[str, ...]] = ("surrogate",)
@@ -130,7 +143,6 @@ class Ranker(BaseEstimator, ABC):
         return tags
 
     @explaining
-    @fit_context(prefer_skip_nested_validation=True)
     def fit(  # noqa: PLR0913
         self,
         X: Any,
@@ -202,6 +214,7 @@ class Ranker(BaseEstimator, ABC):
         UserWarning
             If the validation queries cannot choose an iteration, or all documents of a query get one score.
         """
+        check_fields(self)
         continues = self._continues()
         known = self.model_.categories if continues else None
         q = queries_of(self, X, y, qid=qid, group=group, categories=known, reset=not continues)
@@ -214,7 +227,6 @@ class Ranker(BaseEstimator, ABC):
         return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
 
     @explaining
-    @fit_context(prefer_skip_nested_validation=True)
     def fit_queries(  # noqa: PLR0913
         self,
         q: Data,
@@ -249,6 +261,7 @@ class Ranker(BaseEstimator, ABC):
         InputError
             As ``fit``.
         """
+        check_fields(self)
         for given in (q,) if valid is None else (q, valid):
             need_data(given, "fit_queries")
             if given.held not in self.holds and (given is q or given.held == "shards"):
@@ -260,7 +273,7 @@ class Ranker(BaseEstimator, ABC):
     def _train(self, training: Training) -> Self:
         """Train on checked data.
 
-        Warn with ``stacklevel=5``: that is the caller of ``fit`` or ``fit_queries``.
+        Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
         """
         q, valid, surrogate = training.queries, training.valid, self._surrogate()
         measure = self._measure_of(surrogate) if training.measure is None else training.measure
@@ -270,7 +283,7 @@ class Ranker(BaseEstimator, ABC):
                 f"{measure.name} has the same value for every ranking of the validation queries and cannot "
                 "choose a step: they are left out, and the last step is kept. Give eval_set (valid, --valid) "
                 "queries with documents of different labels, and check their qid or group.",
-                stacklevel=5,
+                stacklevel=4,
             )
             valid = None
         scale = fit_scale(self.scale, q.features)
@@ -300,12 +313,12 @@ class Ranker(BaseEstimator, ABC):
         )
         self._name_features(q)
         if result.status == "not_finite":
-            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=5)
+            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
         elif result.message != STOPPED and not self._ranks(scaled):  # a search drops what its clock stops
             warn(
                 "the trained ranker gives all documents of a query the same score, so it ranks nothing "
                 f"({result.message.rstrip('.')}). Give features that differ within queries{self._remedy}.",
-                stacklevel=5,
+                stacklevel=4,
             )
         return self
 
@@ -396,10 +409,10 @@ class Ranker(BaseEstimator, ABC):
 
         Raises
         ------
-        ValueError
-            scikit-learn's ``InvalidParameterError``.
+        InputError
+            If a parameter is none of those that the class takes.
         """
-        self._validate_params()
+        check_fields(self)
 
     @explaining
     def predict(

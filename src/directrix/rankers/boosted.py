@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -17,8 +16,9 @@ from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
-from directrix.rankers.base import SHARED_CONSTRAINTS, Ranker
-from directrix.rankers.bounds import ON_MONOTONE, directions_of
+from directrix.parameters import Checks, option
+from directrix.rankers.base import Ranker
+from directrix.rankers.bounds import directions_of
 from directrix.rankers.inputs import Trained, Training, column_of, surrogate_of
 from directrix.rankers.means import mean_evaluator
 from directrix.rankers.named_trainers import seed_of
@@ -156,24 +156,20 @@ class BoostedRanker(Ranker):
         "categorical_features",
         "oblivious",
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED_CONSTRAINTS,
-        "n_trees": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "num_leaves": [Interval(Integral, 2, 131072, closed="both")],
-        "min_data_in_leaf": [Interval(Integral, 1, None, closed="left"), None],
-        "l2": [Interval(Real, 0, None, closed="left"), None],
-        "max_bin": [Interval(Integral, 2, 65535, closed="both"), None],
-        "subsample": [Interval(Real, 0, 1, closed="right")],
-        "feature_fraction": [Interval(Real, 0, 1, closed="right")],
-        "n_bags": [Interval(Integral, 1, None, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
-        "anneal": [Interval(Real, 1, None, closed="left")],
-        "lightgbm_params": [dict, None],
-        "monotone": ON_MONOTONE,
-        "categorical_features": ["array-like", None],
-        "oblivious": ["boolean", None],
-        "init_model": [HasMethods(["fit_queries", "predict_queries"]), str, os.PathLike, None],
+    checks: ClassVar[Checks] = {
+        **Ranker.checks,
+        "lightgbm_params": partial(option, types=(dict,), wanted="a dict", example="{'extra_trees': True}"),
+        "categorical_features": partial(
+            option, arrays=True, wanted="names or numbers of columns", example="['color']"
+        ),
+        "oblivious": partial(option, types=(bool,), wanted="True, False or None", example="True"),
+        "init_model": partial(
+            option,
+            types=(str, os.PathLike),
+            methods=("fit_queries", "predict_queries"),
+            wanted="a fitted ranker or the path of its file",
+            example="'model.json'",
+        ),
     }
 
     surrogate: Surrogate | str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.base import clone
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
+from directrix.parameters import Checks, option
 from directrix.rankers.base import Ranker
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import Training
@@ -68,9 +70,12 @@ class EnsembleRanker(Ranker):
 
     model_type: ClassVar[str] = "ensemble"
     nested: ClassVar[tuple[str, ...]] = ()
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "members": [list, tuple],
-        "weights": ["array-like", None],
+    checks: ClassVar[Checks] = {
+        **Ranker.checks,
+        "members": partial(
+            option, types=(list, tuple), wanted="a list of rankers", example="[LinearRanker()]"
+        ),
+        "weights": partial(option, arrays=True, wanted="an array", example="[0.5, 0.5]"),
     }
 
     members: Sequence[Any] = ()

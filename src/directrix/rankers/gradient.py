@@ -7,11 +7,10 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from directrix.data.checks import as_floats
 from directrix.data.queries import Queries
@@ -21,9 +20,9 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2, Bounds
-from directrix.rankers.base import SHARED_CONSTRAINTS, Ranker
+from directrix.parameters import Checks, check_fields, option, whole
+from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS
-from directrix.rankers.estimator import fit_context
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.habits import explaining
 from directrix.rankers.inputs import Trained, Training, training_for
@@ -43,16 +42,26 @@ from directrix.trainers.wrappers import BestSoFar, Continuation
 from directrix.types import Callback, Float64Array, Model, Objective, Result, Surrogate
 
 
-def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, list[Any]]:
-    """Return scikit-learn's constraints on the parameters that all of these rankers have."""
+def checks_of(trainers: frozenset[str], starts: tuple[str, ...]) -> Checks:
+    """Return the checks of the parameters that all of these rankers have."""
     return {
-        **SHARED_CONSTRAINTS,
-        "trainer": [StrOptions(set(trainers)), HasMethods(["minimize"])],
-        "l2": [Interval(Real, 0, None, closed="left")],
-        "start": [StrOptions(set(starts)), HasMethods(["fit_queries", "predict_queries"]), "array-like"],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
-        "warm_start": ["boolean"],
+        **Ranker.checks,
+        "trainer": partial(
+            option,
+            words=trainers,
+            methods=("minimize",),
+            wanted="an object with minimize",
+            example=repr(min(trainers)),
+        ),
+        "start": partial(
+            option,
+            words=starts,
+            methods=("fit_queries", "predict_queries"),
+            arrays=True,
+            wanted="a ranker or an array of parameters",
+            example=repr(starts[0]),
+        ),
+        "max_iter": partial(whole, least=0),
     }
 
 
@@ -79,7 +88,6 @@ class GradientRanker(Ranker):
     saved_parameters: ClassVar[tuple[str, ...]] = ("trainer", "l2", "scale", "start", "max_iter", "patience")
 
     @explaining
-    @fit_context(prefer_skip_nested_validation=True)
     def fit_shards(
         self,
         shards: Any,
@@ -121,6 +129,7 @@ class GradientRanker(Ranker):
         >>> ranker.score(q.features, q.labels, group=[10] * 40) > 0.9
         True
         """
+        check_fields(self)
         q = open_shards(shards)
         judged = valid if valid is None or isinstance(valid, Queries) else open_shards(valid)
         with keep_answers(checkpoint):

@@ -19,6 +19,7 @@ from directrix.errors import InputError, short_text, warn
 from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.precision import unreached
+from directrix.measures.prepared import check_judgments
 from directrix.parameters import whole
 from directrix.parsing import IN_MODULE
 from directrix.rankers.scoring import (
@@ -79,7 +80,7 @@ def warn_of_labels(q: Queries) -> None:
             warn(
                 f"the feature {name!r} holds the labels y, which data to rank lack. Type "
                 f"X.drop(columns={name!r}).",
-                stacklevel=5,
+                stacklevel=4,
             )
 
 
@@ -215,7 +216,9 @@ def check_measurable(measure: RankingMeasure, q: Queries) -> None:
         )
     check_gains(q, measure)
     check_reached(measure, q)
-    measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+    if measure.sees == "subtopics":
+        check_judgments(q.labels, q.qptr, measure.name)
+    measure.check_labels(float(q.labels.max(initial=0.0)))
 
 
 def check_reached(measure: Any, q: Data) -> None:
@@ -391,7 +394,7 @@ def training_for(  # noqa: PLR0913
         warn(
             "the validation queries hold the same rows as the training queries, so overfitting cannot be "
             "detected: the step that fits them most closely is kept. Give other queries, or leave them out.",
-            stacklevel=5,
+            stacklevel=4,
         )
     goal = None if measure is None else goal_of(measure)
     every = whole(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", "fit", least=0)

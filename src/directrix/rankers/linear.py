@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
 from directrix.models.linear import LinearModel
 from directrix.objectives.penalty import Bounds
-from directrix.rankers.bounds import ON_MONOTONE, weight_bounds
+from directrix.parameters import Checks, option
+from directrix.rankers.bounds import weight_bounds
 from directrix.rankers.fitted import FittedModel
-from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.gradient import GradientRanker, checks_of
 from directrix.rankers.inputs import Training, row_weights
 from directrix.rankers.named_trainers import trainer_names
 from directrix.trainers.regression import regression_start
@@ -119,11 +120,15 @@ class LinearRanker(GradientRanker):
     saved_parameters: ClassVar[tuple[str, ...]] = (
         *GradientRanker.saved_parameters, "bounds", "monotone", "center"
     )  # fmt: skip
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints(trainers, frozenset({"regression", "zero"})),
-        "bounds": [StrOptions({"nonnegative"}), dict, None],
-        "monotone": ON_MONOTONE,
-        "center": [StrOptions({"zero", "start"})],
+    checks: ClassVar[Checks] = {
+        **checks_of(trainers, ("regression", "zero")),
+        "bounds": partial(
+            option,
+            words=("nonnegative",),
+            types=(dict,),
+            wanted="a dict of (low, high) by feature",
+            example="'nonnegative'",
+        ),
     }
 
     surrogate: Surrogate | str | None = None
@@ -134,7 +139,7 @@ class LinearRanker(GradientRanker):
     start: Any = "regression"
     bounds: Mapping[int | str, tuple[float | None, float | None]] | str | None = None
     monotone: Mapping[int | str, int] | None = None
-    center: str = "zero"
+    center: Literal["zero", "start"] = "zero"
     max_iter: int = 200
     patience: int | None = None
     warm_start: bool = False

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Real
-from typing import Any, ClassVar, get_args
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
 from directrix.objectives.penalty import Bounds
-from directrix.rankers.bounds import ON_MONOTONE, network_bounds
+from directrix.parameters import Checks, number, option
+from directrix.rankers.bounds import network_bounds
 from directrix.rankers.fitted import FittedModel
-from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.gradient import GradientRanker, checks_of
 from directrix.rankers.inputs import Training
 from directrix.rankers.named_trainers import seed_of, trainer_names
 from directrix.surrogates.losses import ListNet
@@ -102,19 +102,16 @@ class MLPRanker(GradientRanker):
     moves_smoothly: ClassVar[bool] = True
     trainers: ClassVar[frozenset[str]] = trainer_names(MLPModel)
     saved_parameters: ClassVar[tuple[str, ...]] = (*GradientRanker.saved_parameters, "monotone")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints(trainers, frozenset({"random"})),
-        "monotone": ON_MONOTONE,
-        "hidden": [tuple, list],
-        "activation": [StrOptions(set(get_args(Activation)))],
-        "residual": ["boolean"],
-        "dropout": [Interval(Real, 0, 1, closed="left")],
+    checks: ClassVar[Checks] = {
+        **checks_of(trainers, ("random",)),
+        "hidden": partial(option, types=(tuple, list), wanted="a tuple of integers", example="(128, 128)"),
+        "dropout": partial(number, least=0.0, below=1.0, example=0.1),
     }
 
     surrogate: Surrogate | str | None = None
     _: KW_ONLY
     hidden: tuple[int, ...] = (128, 128)
-    activation: str = "relu"
+    activation: Activation = "relu"
     residual: bool = True
     dropout: float = 0.1
     trainer: str | Trainer = "adam"
@@ -136,7 +133,7 @@ class MLPRanker(GradientRanker):
         return self.model_.params
 
     def _model(self, training: Training, before: FittedModel | None) -> tuple[MLPModel, int]:
-        model = MLPModel(self.hidden, self.activation, self.residual, self.dropout)  # type: ignore[arg-type]
+        model = MLPModel(self.hidden, self.activation, self.residual, self.dropout)
         theirs: Any = model if before is None else before.model
         if replace(theirs, dropout=model.dropout) != model:
             raise InputError(

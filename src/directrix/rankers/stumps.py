@@ -7,16 +7,22 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.stumps import StumpModel, quantile_thresholds
+from directrix.parameters import Checks, option, whole
 from directrix.rankers.fitted import FittedModel
-from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.rankers.gradient import GradientRanker, checks_of
 from directrix.rankers.inputs import Trained, Training
 from directrix.rankers.named_trainers import trainer_names
 from directrix.types import Float64Array, Surrogate, Trainer
+
+
+def _check_thresholds(value: Any, name: str, owner: str) -> Any:
+    if isinstance(value, Integral):
+        return whole(value, name, owner, example=32)
+    return option(value, name, owner, arrays=True, wanted="an integer or thresholds", example="32")
 
 
 @dataclass(eq=False, repr=False)
@@ -82,11 +88,7 @@ class StumpRanker(GradientRanker):
     trainers: ClassVar[frozenset[str]] = trainer_names(StumpModel)
     is_additive: ClassVar[bool] = True
     saved_parameters: ClassVar[tuple[str, ...]] = (*GradientRanker.saved_parameters, "thresholds")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints(trainers, frozenset({"zero"})),
-        "trainer": [*constraints(trainers, frozenset())["trainer"], None],
-        "thresholds": [Interval(Integral, 1, None, closed="left"), "array-like"],
-    }
+    checks: ClassVar[Checks] = {**checks_of(trainers, ("zero",)), "thresholds": _check_thresholds}
 
     surrogate: Surrogate | str | None = None
     _: KW_ONLY

@@ -88,7 +88,6 @@ class SVMAcc(Settings):
     max_iter: int = 1000
     tol: float = 1e-2
     random_state: int | None = None
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": ("squared_hinge", "hinge")}
 
     def minimize(
         self, objective: Objective, start: Float64Array, *, callback: Callback | None = None
