@@ -1,6 +1,6 @@
 """Pages and pictures that are generated when the site is built, so that they are never out of date.
 
-The reference lists every public name under its layer, the command line page is what ``--help``
+The reference lists every public name, layer by layer, the command line page is what ``--help``
 prints, the scripts in docs/figures draw the pictures, and files from elsewhere in the repository
 (changelog, contributing, benchmark figures) are copied.
 """
@@ -16,30 +16,17 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
-LAYERS = {
-    "data": "Data",
-    "measures": "Measures",
-    "surrogates": "Surrogates",
-    "laws": "Laws and bounds",
-    "models": "Models",
-    "objectives": "Objectives",
-    "trainers": "Trainers",
-    "rankers": "Rankers",
-    "clicks": "Clicks",
-    "search": "Search",
-    "experiments": "Experiments",
-    "reports": "Reports",
-    "cluster": "Clusters",
-    "text": "Text",
-    "fusion": "Fusion of runs",
-    "diversity": "Diversity and exposure",
-    "reconciliation": "Reconciliation",
-    "export": "Exports",
-    "interop": "Boosters and PyTerrier",
-    "torch": "PyTorch",
-    "types": "Contracts",
-    "threads": "Threads",
-    "errors": "Errors",
+PAGES = {  # pages of the reference: title, and the layers whose names they list
+    "data": ("Data", ["data", "types"]),
+    "measures": ("Measures", ["measures"]),
+    "surrogates": ("Surrogates and laws", ["surrogates", "laws"]),
+    "training": ("Models, objectives, trainers", ["models", "objectives", "trainers"]),
+    "rankers": ("Rankers and search", ["rankers", "search"]),
+    "clicks": ("Clicks", ["clicks"]),
+    "experiments": ("Experiments and reports", ["experiments", "reports"]),
+    "text": ("Text, fusion, diversity", ["text", "fusion", "diversity", "reconciliation"]),
+    "export": ("Exports, boosters, PyTorch", ["export", "interop", "torch"]),
+    "running": ("Clusters, threads, errors", ["cluster", "threads", "errors"]),
 }
 SHARED = {  # members that all names of a layer inherit, shown once
     "measures": {"measures.base.RankingMeasure": "__call__, prepare, under, name"},
@@ -49,9 +36,7 @@ SHARED = {  # members that all names of a layer inherit, shown once
         "surrogates.base.KernelSurrogate": "value_and_grad, prepare, fill",
         "surrogates.base.MeasureSurrogate": "measure",
     },
-    "rankers": {
-        "rankers.base.Ranker": "fit, fit_queries, predict, score, save",
-    },
+    "rankers": {"rankers.base.Ranker": "fit, fit_queries, predict, score, save"},
 }
 
 COPIED = {
@@ -70,8 +55,9 @@ def on_files(files: Files, config: Any, **_: object) -> Files:
 
 def generated() -> Iterator[tuple[str, str | bytes]]:
     """Address and content of every generated page and picture."""
-    for layer, title in LAYERS.items():
-        yield f"reference/{layer}.md", reference(layer, title)
+    for page, (title, layers) in PAGES.items():
+        sections = [reference(layer) for layer in layers]
+        yield f"reference/{page}.md", "\n\n".join([f"# {title}", *sections]) + "\n"
     yield "reference/cli.md", command_line()
     for page, source in COPIED.items():
         yield page, local_links_as_code((ROOT / source).read_text(encoding="utf-8"))
@@ -79,8 +65,8 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
         yield f"figures/{script.stem}.svg", picture(script)
 
 
-def reference(layer: str, title: str) -> str:
-    """One page of the reference: the public names that are defined in this layer."""
+def reference(layer: str) -> str:
+    """The part of a layer in its page of the reference: the public names that are defined there."""
     from directrix.registry import BY_TEXT, MEASURES, NAMESPACES, PUBLIC, RESULTS, SURROGATES
 
     tables = {"directrix": PUBLIC, **{f"directrix.{name}": table for name, table in NAMESPACES.items()}}
@@ -110,7 +96,7 @@ def reference(layer: str, title: str) -> str:
     entries += "\n\n## Base classes\n\nMembers that the classes above inherit." if layer in SHARED else ""
     for home, shown in SHARED.get(layer, {}).items():
         entries += f"\n\n::: directrix.{home}\n    options:\n      members: [{shown}]"
-    return f"# {title}\n\n{intro}\n\n{entries}\n"
+    return f"{intro}\n\n{entries}"
 
 
 def members(module: str) -> list[str]:

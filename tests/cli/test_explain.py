@@ -152,7 +152,7 @@ def test_limits_are_those_of_the_model(files, tmp_path):
     assert "rejects missing values" in by_query
     filled = limits(dx.LinearRanker("ListNet", scale="standard", max_iter=1))
     assert "rejects missing values" not in filled
-    assert "The training of the LinearRanker ended early: stopped after 1 iteration" in filled
+    assert "The training of the LinearRanker ended early: 1 iteration done" in filled
     assert "no figure on other queries" in filled
     trees = limits(dx.BoostedRanker(n_trees=3, min_data_in_leaf=5))
     assert "do not extrapolate" in trees

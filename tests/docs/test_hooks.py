@@ -76,7 +76,7 @@ def test_links_to_other_sites_are_fine():
 @pytest.mark.parametrize(
     ("uri", "search"),
     [
-        ("decisions/data-layout.md", {"exclude": True}),
+        ("decisions/reading-files.md", {"exclude": True}),
         ("decisions/README.md", {"boost": 0.2}),
         ("reference/data.md", {"boost": 0.2}),
         ("how-to/data.md", {"boost": 2}),

@@ -20,7 +20,7 @@ PAGES = [
     *sorted(path for name in ("tests", "tools", "benchmarks") for path in (ROOT / name).rglob("README.md")),
 ]
 REAL = ("OHSUMED", "MQ2008")
-_SLOW = "boosters cluster inspect kernel-pca model-card monotone pytorch pytorch-run runs-as-features watch"
+_SLOW = "fuse inspect large-data monotone other-tools pytorch scikit-learn watch"
 SLOW = {"docs/documents.md", *(f"docs/how-to/{name}.md" for name in _SLOW.split())}
 
 

@@ -19,7 +19,7 @@ FIRST = {
     "missing values": "how-to/missing-values.html",
     "group": "how-to/data.html#arrays-and-the-arguments-qid-and-group",
     "position bias": "clicks.html#position-bias",
-    "shap": "how-to/shap.html",
+    "shap": "how-to/inspect.html#shap-values",
     "feature importance": "how-to/inspect.html#feature-importance-what-a-model-depends-on",
     "deploy": "how-to/deploy.html",
     "why is my ndcg different": "reference/conventions.html",

@@ -1,4 +1,4 @@
-"""A user's measure with a cut-off, boosted from equal scores as docs/how-to/boosters.md says."""
+"""A user's measure with a cut-off, boosted from equal scores as docs/how-to/other-tools.md says."""
 
 import lightgbm
 import numpy as np

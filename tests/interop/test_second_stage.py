@@ -16,7 +16,7 @@ import pytest
 
 import directrix as dx
 
-PAGE = Path(__file__).parents[2] / "docs/how-to/recommenders.md"
+PAGE = Path(__file__).parents[2] / "docs/how-to/other-tools.md"
 
 
 def run(*words):

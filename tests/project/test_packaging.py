@@ -98,7 +98,7 @@ def test_users_whom_the_image_does_not_know_share_the_list_of_fonts():
     assert 0 < run.index(folder) < run.index(fonts)
 
 
-@pytest.mark.parametrize("path", ["Dockerfile", "docs/how-to/containers.md"])
+@pytest.mark.parametrize("path", ["Dockerfile", "docs/how-to/operate.md"])
 def test_calls_of_the_image_run_as_the_user_who_calls(path):
     calls = re.findall(r"docker run .*", (ROOT / path).read_text("utf-8"))
     assert calls
@@ -106,7 +106,7 @@ def test_calls_of_the_image_run_as_the_user_who_calls(path):
         assert '--user "$(id -u):$(id -g)" -v "$PWD:/data"' in call
 
 
-@pytest.mark.parametrize("path", ["Dockerfile", "docs/how-to/containers.md"])
+@pytest.mark.parametrize("path", ["Dockerfile", "docs/how-to/operate.md"])
 def test_slim_images_have_the_library_that_lightgbm_loads(path):
     text = (ROOT / path).read_text("utf-8")
     assert "-slim" in text

@@ -101,7 +101,7 @@ def test_a_callback_stops_between_rounds():
 def test_the_last_rounds_status_is_the_result():
     result = dx.Anneal(dx.CG(max_iter=1), stop=16.0).minimize(Smoothed(), np.zeros(5))
     assert result.status == "max_iter"
-    assert result.message.startswith("at smoothing 16: stopped after 1 iteration; raise max_iter=1")
+    assert result.message.startswith("at smoothing 16: 1 iteration done; raise max_iter=1")
 
 
 def test_a_loss_that_is_not_finite_ends_it():

@@ -34,7 +34,7 @@ def problem(surrogate="ApproxNDCG", q=EXACT, low=LOW, high=HIGH, l2=1e-3):
     bounds = Bounds(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
     strength = l2 if surrogate else 0.0
     return make_objective(
-        q, surrogate, dx.linear_objective(q, surrogate).model, penalty=L2(strength), bounds=bounds
+        q, surrogate, dx.linear_objective(q, surrogate).source.model, penalty=L2(strength), bounds=bounds
     )
 
 

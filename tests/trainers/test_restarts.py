@@ -245,7 +245,7 @@ def test_objectives_may_write_to_their_own_work_space_in_processes():
 
 
 def test_objectives_come_back_from_a_pickle_as_they_were(linear):
-    q = linear[0].queries
+    q = linear[0].source.queries
     for surrogate in ("ApproxNDCG", "ListMLE", "Regression"):
         before = dx.linear_objective(q, surrogate, 0.1, query_weight=np.arange(1.0, 41.0))
         before.value_and_grad(linear[1], np.array([3, 5]))

@@ -1,6 +1,6 @@
 """The ``directrix`` command: all commands, their preparation, and exit statuses of errors.
 
-docs/how-to/scripts.md lists the exit statuses.
+docs/how-to/operate.md lists the exit statuses.
 """
 
 from __future__ import annotations

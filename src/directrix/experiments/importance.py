@@ -163,7 +163,8 @@ def permutation_importance(  # noqa: PLR0913
     -----
     The shuffle stays within the query, since only differences within a query affect the ranking. So a feature
     with one value per query has importance 0, even if a nonlinear ranker uses it together with others. Two
-    redundant features share their importance, since each can replace the other (docs/decisions/reports.md).
+    redundant features share their importance, since each can replace the other
+    (docs/decisions/experiments.md).
 
     Cost: one prediction and one evaluation for every feature and repeat. Features are scaled once; boosted
     trees are evaluated again only where the path of a row depends on the feature.

@@ -90,7 +90,7 @@ def tendency(
     Notes
     -----
     The maximum is a convex, piecewise linear function of k, with a line for each pair of models and query. It
-    is minimized exactly (docs/decisions/optimality.md): about ten steps of O(n_models n_queries). "monotone"
+    is minimized exactly (docs/decisions/structural.md): about ten steps of O(n_models n_queries). "monotone"
     is a linear program with an unknown for every value, solved to 1e-6: seconds for 100 models and 60
     queries.
 

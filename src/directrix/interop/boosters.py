@@ -126,7 +126,7 @@ def objective(surrogate: Any, *, seed: int = 0) -> BoosterObjective:
     Notes
     -----
     Gradient and curvature are those of `BoostedRanker`, in units of their mean curvature, so that thresholds
-    such as ``min_child_weight`` count documents. With its settings (docs/how-to/boosters.md) the trees of
+    such as ``min_child_weight`` count documents. With its settings (docs/how-to/other-tools.md) the trees of
     LightGBM are the same. The cost is that of the surrogate, on all threads of `set_threads`.
 
     Examples

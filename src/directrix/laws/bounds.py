@@ -98,7 +98,7 @@ def noisy_rank_bounds(scores: FloatArray, sigma: float) -> Float64Array:
     Notes
     -----
     O(n log n). He and Liu bound the same distance by the mean and the variance of the ranks (Lemma 2), which
-    gives a larger bound; see docs/decisions/optimality.md.
+    gives a larger bound; see docs/decisions/structural.md.
 
     References
     ----------

@@ -84,7 +84,7 @@ def _linear_epoch(
     one_per_feature(params, source.queries.n_features, "params")
     whole = source.whole
     out = np.empty(len(whole.weight)), np.empty(len(whole.rows), whole.rows.dtype)
-    data = (*surrogate.settings(), *whole.prepared), whole.rows, whole.qptr, whole.weight
+    data = (*surrogate.arguments(), *whole.prepared), whole.rows, whole.qptr, whole.weight
     epoch = epoch_of(surrogate.kernel().func)
     return float(epoch(*data, order, batch, steps, surrogate.outputs(out), params))
 
@@ -104,7 +104,7 @@ def _lambda_epoch(
     *arrays, constant = whole.prepared
     places = np.append(0, np.cumsum(np.diff(whole.qptr)[order]))
     ranking, value = surrogate.new_ranking(int(places[-1])), np.zeros(len(order))
-    problem = *surrogate.settings(), tuple(arrays), whole.weight, whole.qptr, places, ranking
+    problem = *surrogate.arguments(), tuple(arrays), whole.weight, whole.qptr, places, ranking
     if isinstance(model, MLPModel):
         width = model.hidden[0]
         layer = width, padded_width(width, whole.rows.dtype), model.activation == "tanh"

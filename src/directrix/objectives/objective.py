@@ -161,7 +161,8 @@ class DataObjective:
         with one_blas_thread():
             for first in range(0, len(order), batch):
                 last = min(first + batch, len(order))
-                loss, grad = self._with_penalty(*sums(first, last, params), params, last - first)
+                value, slope = sums(first, last, params)
+                loss, grad = self._with_penalty(value, slope, params, last - first)
                 losses.append(loss)
                 step(grad)
         return float(np.mean(losses))

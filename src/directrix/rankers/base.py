@@ -43,7 +43,7 @@ from directrix.rankers.nested import nested_parameters, with_nested
 from directrix.rankers.record import check_readable, last_smoothing, own_model, training_record
 from directrix.rankers.rows import queries_of
 from directrix.rankers.scoring import scores_by
-from directrix.trainers.progress import STOPPED
+from directrix.trainers.loop import STOPPED
 from directrix.types import Callback, Data, Float64Array, Result
 
 

@@ -51,7 +51,7 @@ class Dorm(MeasureSurrogate):
         Another measure to bound in place of nDCG@k: a sum over documents of a gain times a discount D that
         does not increase with the rank. Then c = D at all ranks, but 0 past the cut-off if D does not
         decrease there, as for P@k. The perfect ranking is by gain. Le & Smola's winner takes all is "P@1";
-        for their reciprocal rank and expected rank utility see docs/explanation/dorm.md.
+        for their reciprocal rank and expected rank utility see docs/explanation/structural-svms.md.
 
     Notes
     -----

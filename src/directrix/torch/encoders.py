@@ -44,7 +44,7 @@ class CrossEncoderLoss(torch.nn.Module):
 
     Examples
     --------
-    See docs/how-to/encoders.md.
+    See docs/how-to/pytorch.md.
     """
 
     def __init__(

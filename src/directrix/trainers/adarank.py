@@ -8,20 +8,21 @@ from typing import ClassVar
 import numpy as np
 
 from directrix.data.sparse import column_reader
-from directrix.errors import InputError, amount
+from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import DCG
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
-from directrix.trainers.progress import (
-    Progress,
+from directrix.trainers.loop import (
+    Loop,
     Settings,
     linear_measure_objective,
     varying_features,
 )
 from directrix.types import Callback, Float64Array, Objective, Result
 
-_PERFECT = 1.0 - 1e-6  # beyond this a weight would be infinite
+_PERFECT = 1.0 - 1e-6
+"""Highest mean of E that counts: the weight of a perfect feature would be infinite; now it is about 7."""
 
 
 @dataclass(frozen=True)
@@ -113,18 +114,17 @@ class AdaRank(Settings):
         rankers = [(f, sign) for f in varying_features(q) for sign in ((1, -1) if self.signs else (1,))]
         values = np.array([ready(sign * column(f))[0] for f, sign in rankers]).reshape(-1, q.n_queries)
         values = np.nan_to_num(values)
-        progress, params = Progress(start, callback), np.zeros(len(start))
+        loop, params = Loop(start, callback, unit="rounds"), np.zeros(len(start))
         now = np.nan_to_num(unordered)
         left = np.full(len(rankers), np.inf if self.repeats is None else self.repeats)
-        with progress:
+        with loop:
             while True:
                 potential = weight * np.exp(-now)
                 loss = float(potential.sum())
-                progress.step(params, loss)
+                loop.step(params, loss)
                 if not rankers:
-                    progress.end("converged", "no feature distinguishes the documents of any query")
-                if progress.iterations == self.rounds:
-                    progress.end("max_iter", f"{amount(self.rounds, 'rounds')} done")
+                    loop.stop("converged", "no feature distinguishes the documents of any query")
+                loop.limit(self.rounds, "rounds")
                 means = values @ potential / loss
                 best = int(np.argmax(np.where(left > 0, means, -np.inf)))
                 left[best] -= 1
@@ -135,12 +135,9 @@ class AdaRank(Settings):
                 feature, sign = rankers[best]
                 params[feature] += sign * 0.5 * np.log((1.0 + mean) / (1.0 - mean))
                 scores = linear.scores(params)
-                if not np.isfinite(scores).all():
-                    rounds = progress.iterations + 1
-                    message = f"scores overflow after {rounds} rounds; scale the features (scale 'standard')"
-                    progress.end("not_finite", message)
+                loop.check(scores)
                 now = np.nan_to_num(ready(scores)[0])
-        return progress.result(own_loss=True)
+        return loop.result(own_loss=True)
 
 
 def _weights_where_defined(owner: str, weight: Float64Array, values: Float64Array) -> Float64Array:

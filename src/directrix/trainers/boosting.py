@@ -25,11 +25,12 @@ from directrix.objectives.scores import ScoreObjective, newton_step
 from directrix.surrogates.base import FIRST_SHARE
 from directrix.trainers.bins import MAX_BIN
 from directrix.trainers.leafwise import check_lightgbm_params, leafwise_bags, rejecting_values
+from directrix.trainers.loop import Best, Loop, Settings
 from directrix.trainers.oblivious import oblivious_bags
-from directrix.trainers.progress import NOT_FINITE_AT_START, Progress, Settings
 from directrix.types import Callback, Float64Array, Result
 
-_L2 = 20.0  # docs/decisions/boosting.md
+_L2 = 20.0
+"""Default of ``l2``, in average documents; docs/decisions/boosting.md has the measurements."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class Boosting(Settings):
             return _Run(self, data, objective, valid, judge, callback, first).grow()
 
 
-class _Run(Progress):
+class _Run(Loop):
     """A training run in progress: trees and their data."""
 
     def __init__(
@@ -162,7 +163,7 @@ class _Run(Progress):
         first: Trees,
     ) -> None:
         start = first.predict(data.features)
-        super().__init__(start, callback)
+        super().__init__(start, callback, unit="trees", remedy="lower the learning_rate")
         self.first = first
         self.trainer, self.data, self.judge = trainer, data, judge if valid is not None else None
         self.objective = objective if isinstance(objective, ScoreObjective) else None
@@ -186,27 +187,22 @@ class _Run(Progress):
             weight = np.ones(data.n_queries) if objective is None else np.asarray(objective)
             starts = (start, before) if first.n_trees else None
             self.bags = leafwise_bags(trainer, data, judged, starts, l2, max_bin, weight if own else None)
-        self.best, self.best_score = 0, -np.inf
+        self.best = Best(trainer.patience)
 
     def grow(self) -> tuple[Result, Trees]:
-        n_trees, patience = self.trainer.n_trees, self.trainer.patience
         with self:
             while True:
                 scores = [bag.scores() for bag in self.bags]
                 losses, *gradients = zip(*map(self._at, scores, itertools.count()), strict=False)
-                has_loss = self.objective is None or np.isfinite(losses).all()  # LightGBM's own gives none
-                if not (has_loss and np.isfinite(gradients).all()):
-                    later = "the loss or its gradient became NaN or infinite; lower the learning_rate"
-                    self.end("not_finite", later if self.trace else NOT_FINITE_AT_START)
+                self.check(gradients, () if self.objective is None else losses)  # LightGBM's own has no loss
                 columns = {"smoothing": self._smoothing()} if self.trainer.anneal > 1.0 else {}
                 columns |= {"share": FIRST_SHARE} if self.has_share else {}
                 self.step(np.mean(scores, axis=0), float(np.mean(losses)), **columns, **self._judged())
-                if patience is not None and self.judge and self.iterations - self.best >= patience:
-                    self.end("stopped", f"no new best in {amount(patience, 'trees')}")
-                if self.iterations == n_trees:
-                    self.end("max_iter", f"{amount(n_trees, 'trees')} grown; raise n_trees to continue")
+                if self.judge and self.best.ran_out(self.iterations):
+                    self.stop("stopped", f"no new best in {amount(self.trainer.patience or 0, 'trees')}")
+                self.limit(self.trainer.n_trees, "n_trees")
                 if all([*map(self._add_tree, self.bags, *gradients)]):
-                    self.end("converged", "no split with enough documents lowers the loss further")
+                    self.stop("converged", "no split with enough documents lowers the loss further")
         return self._finished()
 
     def _at(self, scores: Float64Array, bag: int) -> tuple[float, Float64Array, Float64Array]:
@@ -229,12 +225,11 @@ class _Run(Progress):
         """The validation score of the trees so far, a column of the trace."""
         n = len(self.trace)
         if self.judge is None:
-            self.best = n
             return {}
         score = self.judge(np.mean([bag.judged() for bag in self.bags], axis=0))
         # scores that are all 0 rank nothing, so a model has at least one tree
-        if (n > 0 or self.first.n_trees) and score > self.best_score:
-            self.best, self.best_score = n, score
+        if n > 0 or self.first.n_trees:
+            self.best.improves(n, score)
         return {"score": score}
 
     def _add_tree(self, bag: Any, grad: Float64Array, curvature: Float64Array) -> bool:
@@ -242,21 +237,21 @@ class _Run(Progress):
         return bool(bag.add(*step))
 
     def _finished(self) -> tuple[Result, Trees]:
-        grown, message = self.iterations, self.message
-        counts = {"iterations": grown}
-        if self.judge is not None and grown > 0:
-            if not np.isfinite(self.best_score):
-                raise InputError(
-                    f"the score was NaN after all {grown} trees, so none is best; the measure must be "
-                    "defined for at least one validation query."
+        kept, message = self.iterations, self.message
+        counts = {"iterations": kept}
+        if self.judge is not None:
+            if self.iterations:
+                self.best.check(f"after all {self.iterations} trees")
+                message = (
+                    f"{message}; best after {amount(self.best.step, 'trees')} with {self.best.score:.4f}"
                 )
-            counts["best"] = self.best
-            message = f"{message}; best after {amount(self.best, 'trees')} with {self.best_score:.4f}"
+                counts["best"] = self.best.step
+            kept = self.best.step
         trees = self.first
         for bag in self.bags:
-            grown_by_it = bag.trees(self.best)
-            trees = trees.followed_by(replace(grown_by_it, leaf=grown_by_it.leaf / len(self.bags)))
-        loss = float(self.trace[self.best]["loss"]) if self.trace else np.nan
+            member = bag.trees(kept)
+            trees = trees.followed_by(replace(member, leaf=member.leaf / len(self.bags)))
+        loss = float(self.trace[kept]["loss"]) if self.trace else np.nan
         if self.objective is not None and self.has_share:  # losses of steps are those of the share
             loss, _, _ = self.objective.value_grad_curvature(
                 trees.predict(self.data.features), self.trainer.seed

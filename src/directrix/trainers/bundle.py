@@ -14,17 +14,17 @@ import numpy as np
 from directrix.errors import MissingExtra, amount
 from directrix.objectives.objective import DataObjective
 from directrix.objectives.penalty import L2
-from directrix.trainers.progress import Progress
+from directrix.trainers.loop import Loop
 from directrix.types import Callback, Float64Array, Int64Array, Result
 
-_UNUSED = 1e-7  # share of its group below which a plane has no part in the solution
+_UNUSED = 1e-7
+"""Share of the mass of its group below which a plane has no influence on the solution."""
+_STALLED = 100
+"""Steps after which a gap that has not fallen by the factor `_FALL` no longer will: scores are rounded."""
+_FALL = 0.999
 
 
-_STALLED = 100  # steps
-_FALL = 0.999  # factor by which the gap must fall within that number of steps
-
-
-class Proof(Progress):
+class Proof(Loop):
     """A training run in progress, whose ``params`` and ``loss`` are the best so far.
 
     The strength of the penalty is > 0. The run has converged at a gap of ``epsilon``; ``max_iter`` counts the
@@ -87,20 +87,20 @@ class Proof(Progress):
         number, gap = self.iterations, self.loss - self.dual
         done = amount(number, "iterations")
         if gap <= self.epsilon:
-            self.end(
+            self.stop(
                 "converged",
                 f"converged after {done}: the last is no more than {max(gap, 0.0):.2g} above the minimum",
             )
         if gap < _FALL * self._mark[1]:
             self._mark = number, gap
         if number - self._mark[0] >= _STALLED:
-            self.end(
+            self.stop(
                 "line_search",
                 f"after {done} the gap of {gap:.2g} no longer decreases: planes are exact "
                 f"only to rounding; use float64 features, or a larger epsilon than {self.epsilon:g}",
             )
         if number >= self.max_iter:
-            self.end(
+            self.stop(
                 "max_iter",
                 f"stopped after {done} with a gap of {gap:.2g}; raise max_iter={self.max_iter} to continue",
             )
@@ -243,7 +243,8 @@ def solve(gram: Float64Array, linear: Float64Array, group: Int64Array, mass: Flo
     return shares * share
 
 
-_IDLE = 50  # consecutive solutions that do not use a plane before it is dropped
+_IDLE = 50
+"""Consecutive solutions that do not use a plane before it is dropped."""
 
 
 @dataclass
@@ -269,10 +270,9 @@ class Slacks(ABC):
     def _oracle(
         self, proof: Proof, point: Float64Array, queries: Int64Array | None = None
     ) -> tuple[float, Float64Array, float]:
-        """Call `Proof.oracle`; end if the loss or its gradient is not finite."""
+        """Call `Proof.oracle`; stop if the loss or its gradient is not finite."""
         bare, grad, value = proof.oracle(point, queries)
-        if not (np.isfinite(bare) and np.isfinite(grad).all()):
-            proof.end("not_finite", "the loss became NaN or infinite; scale the features (scale 'standard')")
+        proof.check(bare, grad)
         return bare, grad, value
 
     def _plane(self, proof: Proof, point: Float64Array) -> tuple[float, Float64Array]:

@@ -9,22 +9,19 @@ import numpy as np
 
 from directrix.data.checks import generator
 from directrix.data.sparse import column_reader
-from directrix.errors import amount
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
 from directrix.models.linear import LinearModel
 from directrix.objectives.objective import DataObjective
 from directrix.objectives.penalty import nearest_in
-from directrix.trainers.progress import (
-    Progress,
+from directrix.trainers.loop import (
+    Loop,
     Seed,
     Settings,
     linear_measure_objective,
     varying_features,
 )
 from directrix.types import Callback, Float64Array, Objective, Result
-
-_OVERFLOW = "the scores of the start are not finite; scale the features (scale 'standard')"
 
 
 @dataclass(frozen=True)
@@ -106,19 +103,16 @@ class CoordinateAscent(Settings):
         if not params.any():
             equal = np.full(len(params), 1.0 / len(params))
             params = np.where(nearest(equal) == 0.0, nearest(-equal), nearest(equal))
-        progress, sweep = Progress(params, callback), 0
-        with progress:
+        loop, sweep = Loop(params, callback, unit="sweeps"), 0
+        with loop:
             point, before = _judged(linear, search, params), -np.inf
-            if point.value == -np.inf:
-                progress.loss = np.inf
-                progress.end("not_finite", _OVERFLOW)
+            loop.loss = -point.value
+            loop.check(loop.loss)
             while True:
-                progress.step(point.params, -point.value)
+                loop.step(point.params, -point.value)
                 if point.value - before <= self.tol:
-                    progress.end("converged", f"a sweep raised the measure by no more than {self.tol:g}")
-                if sweep == self.max_iter:
-                    done = amount(sweep, "sweeps")
-                    progress.end("max_iter", f"{done} done; raise max_iter={sweep} to continue")
+                    loop.stop("converged", f"a sweep raised the measure by no more than {self.tol:g}")
+                loop.limit(self.max_iter, "max_iter")
                 sweep, before = sweep + 1, point.value
                 for f in rng.permutation(features):
                     within = low[f] - point.params[f], high[f] - point.params[f]
@@ -131,8 +125,8 @@ class CoordinateAscent(Settings):
                 if linear.bounds is None or linear.bounds.holds(shorter):
                     scaled = _judged(linear, search, shorter)
                     point = scaled if scaled.value >= point.value else point
-        counts = {"searches": sweep * len(features)} if progress.trace else {}
-        return progress.result(counts, own_loss=True)
+        counts = {"searches": sweep * len(features)} if loop.trace else {}
+        return loop.result(counts, own_loss=True)
 
 
 class _Point(NamedTuple):

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from directrix.errors import InputError
 from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
@@ -17,7 +15,7 @@ from directrix.objectives.penalty import L2
 from directrix.parameters import number
 from directrix.threads import one_blas_thread
 from directrix.trainers.bundle import EachSlack, OneSlack, Proof, Slacks, check_solver
-from directrix.trainers.progress import Progress, Settings, added_counts, data_objective
+from directrix.trainers.loop import Loop, Settings, added_counts, data_objective
 from directrix.types import Callback, Float64Array, Result
 
 
@@ -36,23 +34,22 @@ def in_rounds(
     A step of the trace and of the callback is a round, and losses are those of ``objective``, which never
     increase. ``counts`` add up over the rounds; ``rounds`` is their number.
     """
-    progress = Progress(start, callback)
+    loop = Loop(start, callback)
     rounds: list[Result] = []
-    with progress:
-        value = progress.loss = objective.value_and_grad(progress.params)[0]
-        if not np.isfinite(value):
-            progress.end("not_finite", "the loss of the start is not finite")
-        progress.step(progress.params, value)
+    with loop:
+        value = loop.loss = objective.value_and_grad(loop.params)[0]
+        loop.check(value)
+        loop.step(loop.params, value)
         while True:
-            result = train(objective.convexified(progress.params), progress.params)
+            result = train(objective.convexified(loop.params), loop.params)
             rounds.append(result)
             before, value = value, objective.value_and_grad(result.params)[0]
-            progress.step(result.params, value)
+            loop.step(result.params, value)
             if result.status != "converged":
-                progress.end(result.status, f"round {len(rounds)}: {result.message}")
+                loop.stop(result.status, f"round {len(rounds)}: {result.message}")
             if before - value < epsilon:
-                progress.end("converged", f"round {len(rounds)} lowered the loss by less than {epsilon:g}")
-    return replace(progress.result(), counts=added_counts(rounds) | {"rounds": len(rounds)})
+                loop.stop("converged", f"round {len(rounds)} lowered the loss by less than {epsilon:g}")
+    return replace(loop.result(), counts=added_counts(rounds) | {"rounds": len(rounds)})
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from directrix.errors import amount
 from directrix.objectives.penalty import Bounds, nearest_in
 from directrix.objectives.scores import check_start
 from directrix.threads import one_blas_thread
-from directrix.trainers.progress import NOT_FINITE_AT_START, Progress, Settings, check_values
+from directrix.trainers.loop import Loop, Settings, check_values
 from directrix.types import Callback, Float64Array, Objective, Result
 
 _TRIALS = 20
@@ -24,22 +24,21 @@ class _Flat(Exception):
     """Leave a line search that finds nothing."""
 
 
-class Descent(Progress):
+class Descent(Loop):
     """A training run in progress, with its number of evaluations and its budget."""
 
     def __init__(self, objective: Any, start: Float64Array, callback: Callback | None, max_iter: int) -> None:
         self.nearest = nearest_in(objective)
-        super().__init__(self.nearest(as_floats(start, "start")), callback)
+        remedy = "scale the features (scale 'standard') or lower alpha"
+        super().__init__(self.nearest(as_floats(start, "start")), callback, remedy=remedy)
         self.objective, self.max_iter = objective, max_iter
         self.evaluations = 0
 
     def evaluate(self, params: Float64Array) -> tuple[float, Float64Array]:
-        """Return loss and gradient; the first evaluation is a step too, the start. End if not finite."""
+        """Return loss and gradient; the first evaluation is a step too, the start. Stop if not finite."""
         loss, grad = self.objective.value_and_grad(params)
         self.evaluations += 1
-        if not (np.isfinite(loss) and np.isfinite(grad).all()):
-            later = "the loss became NaN or infinite; scale the features (scale 'standard') or lower alpha"
-            self.end("not_finite", later if self.trace else NOT_FINITE_AT_START)
+        self.check(loss, grad)
         if not self.trace:
             check_start(params, grad, self.objective)
             self.step(params, loss)
@@ -49,13 +48,10 @@ class Descent(Progress):
         """End with SciPy's status: 0 converged, 1 budget used up, otherwise line search."""
         done = amount(self.iterations, "iterations")
         if code == 0:
-            self.end("converged", f"converged after {done}")
-        if code == 1:
-            self.end(
-                "max_iter",
-                f"stopped after {done}; raise max_iter={self.max_iter} to continue",
-            )
-        self.end(
+            self.stop("converged", f"converged after {done}")
+        if code == 1:  # L-BFGS-B also says so when its evaluations, 25 per iteration, are used up
+            self.stop("max_iter", f"{done} done; raise max_iter={self.max_iter} to continue")
+        self.stop(
             "line_search",
             f"after {done} no step lowers the loss further: it is flat to rounding; "
             "float64 features or a larger l2 would allow further steps",
@@ -86,7 +82,7 @@ class FullGradients(Settings):
         with descent:
             if not len(descent.params):  # SciPy has no answer to that
                 descent.evaluate(descent.params)
-                descent.end("converged", "there are no parameters")
+                descent.stop("converged", "there are no parameters")
             descent.end_with(loop(descent))
         return descent.result({"evaluations": descent.evaluations})
 
@@ -157,7 +153,7 @@ class LBFGS(FullGradients):
         def loop(descent: Descent) -> int:
             if bounds is not None and (bounds.low == bounds.high).all():
                 descent.evaluate(descent.params)
-                descent.end("converged", "all parameters are fixed")
+                descent.stop("converged", "all parameters are fixed")
             outcome = optimize.minimize(
                 descent.evaluate,
                 descent.params,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -10,14 +11,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from directrix.data.checks import generator
-from directrix.errors import amount
 from directrix.objectives.penalty import nearest_in
 from directrix.objectives.scores import check_start
 from directrix.threads import one_blas_thread
-from directrix.trainers.progress import NOT_FINITE_AT_START, Progress, Seed, Settings
+from directrix.trainers.loop import Loop, Seed, Settings
 from directrix.types import Callback, Float64Array, Int64Array, Objective, Result
 
 _BETAS, _EPS = (0.9, 0.999), 1e-8
+"""beta_1, beta_2 and epsilon of `Adam`, as in the paper."""
 _ROUNDING = 1e-12
 """Losses of two epochs this close are equal: their sums run over the queries in other orders."""
 
@@ -265,30 +266,28 @@ def over_epochs(
     The result is the last epoch and its loss; if that is not finite, the last epoch before it.
     """
     params = nearest_in(objective)(np.array(start, dtype=np.float64))
-    earlier = before = params.copy()
     loss, grad = objective.value_and_grad(params)
     check_start(params, grad, objective)
-    progress, epoch = Progress(params, callback), 0
-    with progress:
-        for epoch in range(epochs + 1):
-            if epoch:
-                earlier, before = before, params.copy()
-                loss = one_epoch(params, rng.permutation(objective.n_queries), loss)
-            if not (np.isfinite(loss) and np.isfinite(params).all()):
-                progress.end("not_finite", "")
-            progress.step(params, loss)
-        progress.end("max_iter", f"{amount(epochs, 'epochs')} done")
-    status, message = progress.status, progress.message
-    loss = np.nan if status == "not_finite" else objective.value_and_grad(params)[0]
-    if not np.isfinite(loss):
-        status = "not_finite"
-        remedy = "lower the learning_rate or scale the features"
-        message = f"the loss is not finite in epoch {epoch}; {remedy}" if epoch else NOT_FINITE_AT_START
-        # An epoch reports the losses before its steps, not the one after the last.
-        params, loss = before, objective.value_and_grad(before)[0]
-        if not np.isfinite(loss):
-            params, loss = earlier, objective.value_and_grad(earlier)[0]
-    return Result(params, loss, status, message, {"epochs": epoch}, progress.trace)
+    loop = Loop(params, callback, unit="epochs", remedy="lower the learning_rate or scale the features")
+    ends = deque([params.copy()], maxlen=3)
+    with loop:
+        while True:
+            loop.check(loss, params)
+            loop.step(params, loss)
+            loop.limit(epochs, "epochs")
+            loss = one_epoch(params, rng.permutation(objective.n_queries), loss)
+            ends.append(params.copy())
+    status, message = loop.status, loop.message
+    if status == "not_finite" and len(ends) > 1:
+        ends.pop()
+    # An epoch reports the losses before its steps, so its end may have a loss that is not finite.
+    for last in reversed(ends):
+        loss = objective.value_and_grad(last)[0]
+        if np.isfinite(loss):
+            break
+        if status != "not_finite":
+            status, message = "not_finite", loop.not_finite(loop.iterations)
+    return Result(last, loss, status, message, {"epochs": loop.iterations}, loop.trace)
 
 
 def in_batches(

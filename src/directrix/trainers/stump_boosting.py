@@ -10,11 +10,10 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from directrix.errors import amount
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import DataObjective
 from directrix.threads import query_chunks, run_chunks
-from directrix.trainers.progress import Progress, Settings, unpenalized_objective
+from directrix.trainers.loop import Loop, Settings, unpenalized_objective
 from directrix.types import Callback, Float64Array, Objective, Result
 
 _DOCS_PER_CHUNK = 1024
@@ -126,27 +125,22 @@ class StumpBooster(Settings, ABC):
         pairs = LabelPairs(data, alike=self.alike)
         params = np.array(start, dtype=np.float64)
         scores = pairs.centered(data.scores(params).astype(np.float64)[pairs.order])
-        progress = Progress(params, callback)
-        with progress:
+        remedy = "take fewer rounds, or start nearer to zero"
+        loop = Loop(params, callback, unit="rounds", remedy=remedy)
+        with loop:
             while True:
-                done = len(progress.trace)
                 loss, param, raised = self._round(pairs, scores)
-                if not (np.isfinite(loss) and np.isfinite(raised)):
-                    progress.end(
-                        "not_finite",
-                        f"the loss is not finite after {done} rounds; take fewer, or start nearer to zero",
-                    )
-                progress.step(params, loss)
-                if done == self.rounds:
-                    progress.end("max_iter", f"{amount(self.rounds, 'rounds')} done")
+                loop.check(loss, raised)
+                loop.step(params, loss)
+                loop.limit(self.rounds, "rounds")
                 if pairs.empty:
-                    progress.end("converged", _NO_PAIRS)
+                    loop.stop("converged", _NO_PAIRS)
                 if raised == 0.0:
-                    progress.end("converged", "no threshold function lowers the loss further")
+                    loop.stop("converged", "no threshold function lowers the loss further")
                 params = params.copy()
                 params[param] += raised
                 scores = pairs.centered(scores + raised * pairs.step(param))
-        return progress.result(own_loss=True)
+        return loop.result(own_loss=True)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from directrix.models.linear import LinearModel
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import DataObjective
 from directrix.threads import one_blas_thread
-from directrix.trainers.progress import Progress, Settings, unpenalized_objective
+from directrix.trainers.loop import Loop, Settings, unpenalized_objective
 from directrix.types import Array, Callback, Float64Array, Objective, Result
 
 
@@ -100,23 +100,23 @@ class SVMAcc(Settings):
         data = unpenalized_objective(objective, self)
         relevant = data.source.queries.labels >= self.rel
         weight = self._weights(data, relevant)
-        progress, done = Progress(start, callback), 0
-        with progress:
-            progress.step(np.zeros(len(start)), self.C * float(weight.sum()))
+        loop, done = Loop(start, callback), 0
+        with loop:
+            loop.step(np.zeros(len(start)), self.C * float(weight.sum()))
             if not (weight[relevant].any() and weight[~relevant].any()):
-                progress.end(
+                loop.stop(
                     "converged",
                     f"all documents that have a weight are on one side of rel={self.rel:g}: nothing to learn",
                 )
             params, loss, done = self._fit(_columns(data.source.queries, data.source.model), relevant, weight)
-            progress.step(params, loss)
+            loop.step(params, loss)
             if done >= self.max_iter:
-                progress.end(
+                loop.stop(
                     "max_iter",
                     f"{done} iterations did not meet the tolerance {self.tol:g}; raise max_iter, or lower C",
                 )
-            progress.end("converged", f"the tolerance {self.tol:g} was met")
-        return replace(progress.result(own_loss=True), counts={"iterations": done})
+            loop.stop("converged", f"the tolerance {self.tol:g} was met")
+        return replace(loop.result(own_loss=True), counts={"iterations": done})
 
     def _weights(self, data: DataObjective, relevant: Array) -> Float64Array:
         weight = np.repeat(data.source.query_weight, np.diff(data.source.queries.qptr))

@@ -17,7 +17,7 @@ from directrix.objectives.penalty import L2, nearest_in
 from directrix.parameters import SMALLEST, number
 from directrix.surrogates.base import FIRST_SHARE
 from directrix.threads import serially
-from directrix.trainers.progress import Progress, Seed, Settings, added_counts
+from directrix.trainers.loop import Best, Loop, Seed, Settings, added_counts
 from directrix.types import Callback, Float64Array, Objective, Result, Step, Trainer
 
 SHARES = (FIRST_SHARE, 0.3)
@@ -78,18 +78,15 @@ class BestSoFar(Settings):
             If the score is NaN at every step.
         """
         scores: dict[int, float] = {}
-        best: dict[str, Any] = {"score": -np.inf}
-        waited = False
+        best, loss, params = Best(self.patience), np.nan, start
 
         def watch(step: Step) -> bool:
-            nonlocal waited
-            scores[step.iteration] = now = float(self.score(step.params))
-            if now > best["score"]:
-                best.update(score=now, iteration=step.iteration, loss=step.loss)
-                best["params"] = np.array(step.params)
-            stop = bool(callback is not None and callback(step._replace(score=now)))
-            waited = self.patience is not None and step.iteration - best.get("iteration", 0) >= self.patience
-            return stop or waited
+            nonlocal loss, params
+            scores[step.iteration] = score = float(self.score(step.params))
+            if best.improves(step.iteration, score):
+                loss, params = step.loss, np.array(step.params)
+            stop = bool(callback is not None and callback(step._replace(score=score)))
+            return best.ran_out(step.iteration) or stop
 
         # restarts of SGD watch the same score of the last step, which is not computed twice
         watching = getattr(self.trainer, "watching", None)
@@ -97,19 +94,16 @@ class BestSoFar(Settings):
         result = trainer.minimize(objective, start, callback=watch)
         if not scores:
             return result
-        if "iteration" not in best:
-            raise InputError(
-                f"the score was NaN at all {len(scores)} steps, so none is best; the measure must be defined "
-                "for at least one validation query."
-            )
+        best.check(f"at all {len(scores)} steps")
+        waited = best.ran_out(max(scores))
         message = f"no new best in {amount(self.patience or 0, 'steps')}" if waited else result.message
-        value = best["loss"] if result.own_loss else objective.value_and_grad(best["params"])[0]
+        value = loss if result.own_loss else objective.value_and_grad(params)[0]
         return replace(
             result,
-            params=best["params"],
+            params=params,
             value=value,
-            message=f"{message}; best at {_named(result.trace, best['iteration'])} with {best['score']:.4f}",
-            counts={**result.counts, "best": best["iteration"]},
+            message=f"{message}; best at {_named(result.trace, best.step)} with {best.score:.4f}",
+            counts={**result.counts, "best": best.step},
             # under Restarts a step is a whole run, and its rows share the score
             trace=[{**row, "score": scores[row.get("restart", row["iteration"])]} for row in result.trace],
         )
@@ -200,15 +194,15 @@ class Anneal(Settings):
                 f"Anneal needs an objective with a method at(smoothing), and {type(objective).__name__} has "
                 "none; build it with linear_objective, or train without Anneal."
             )
-        progress, smoothing = Progress(start, callback), self.start
-        progress.params = nearest_in(objective)(progress.params)
+        loop, smoothing = Loop(start, callback), self.start
+        loop.params = nearest_in(objective)(loop.params)
         rounds: list[Result] = []
-        with progress:
-            first = objective.at(self.start).value_and_grad(progress.params)[0]
-            if np.isfinite(first):
-                progress.step(progress.params, first, smoothing=self.start)
+        with loop:
+            loss = objective.at(self.start).value_and_grad(loop.params)[0]
+            if np.isfinite(loss):
+                loop.step(loop.params, loss, smoothing=self.start)
             for smoothing in self.smoothings:
-                result = self.trainer.minimize(objective.at(smoothing), progress.params)
+                result = self.trainer.minimize(objective.at(smoothing), loop.params)
                 if result.own_loss:
                     raise InputError(
                         "Anneal changes the smoothing of the surrogate, which has no part in the loss of "
@@ -216,15 +210,17 @@ class Anneal(Settings):
                         "Anneal(CG())."
                     )
                 rounds.append(result)
-                progress.params = result.params
+                loop.params = result.params
                 if result.status == "not_finite":
                     break
-                progress.step(result.params, result.value, smoothing=smoothing)
-            progress.end(result.status, result.message)
-        value = objective.value_and_grad(progress.params)[0]
-        counts = added_counts(rounds) | ({"rounds": len(rounds)} if rounds else {})
-        message = f"at smoothing {smoothing:g}: {progress.message}"
-        return Result(progress.params, value, progress.status, message, counts, progress.trace)
+                loop.step(result.params, result.value, smoothing=smoothing)
+            loop.stop(result.status, result.message)
+        return replace(
+            loop.result(),
+            value=objective.value_and_grad(loop.params)[0],
+            message=f"at smoothing {smoothing:g}: {loop.message}",
+            counts=added_counts(rounds) | ({"rounds": len(rounds)} if rounds else {}),
+        )
 
 
 @dataclass(frozen=True)

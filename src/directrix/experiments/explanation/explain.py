@@ -189,7 +189,7 @@ def explain(  # noqa: PLR0913
     Notes
     -----
     Two redundant features are both important to this ranker, although either can be left out of the next one;
-    see `permutation_importance`, and docs/decisions/reports.md. With more than 1,000 features, only those
+    see `permutation_importance`, and docs/decisions/experiments.md. With more than 1,000 features, only those
     that move the scores most are examined. Cost: one prediction per feature and repeat, 30 predictions of
     4,000 documents per feature of ``top``, and one training run for each of them.
 

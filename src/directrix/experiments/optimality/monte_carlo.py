@@ -34,7 +34,7 @@ from directrix.rankers.gradient import decompose
 from directrix.rankers.means import mean_over_queries, means_on_shards
 from directrix.rankers.scoring import check_finite, check_scores
 from directrix.threads import run_chunks
-from directrix.trainers.progress import varying_features
+from directrix.trainers.loop import varying_features
 from directrix.types import Float64Array, Model, Progress
 
 STEPS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

@@ -1,4 +1,18 @@
-"""Progress of a training run, seeds, and checks of a trainer's requirements on an objective."""
+"""The one loop of training, and the checks of what trainers require of an objective.
+
+In: the start and the callback. Out: a `Result`. Every trainer runs inside ``with loop:``; a `step` records
+parameters and loss, a `stop` leaves the block with the reason:
+
+>>> import numpy as np
+>>> loop, params = Loop(np.ones(1), None, unit="rounds"), np.ones(1)
+>>> with loop:
+...     while True:
+...         loop.step(params, float(params @ params))
+...         loop.limit(3, "rounds")
+...         params = params / 2
+>>> loop.result().message
+'3 rounds done; raise rounds=3 to continue'
+"""
 
 from __future__ import annotations
 
@@ -11,7 +25,7 @@ import numpy as np
 from directrix.data.checks import as_floats
 from directrix.data.queries import Queries
 from directrix.data.sparse import column_reader
-from directrix.errors import InputError
+from directrix.errors import InputError, amount
 from directrix.measures.names import measure as parse_measure
 from directrix.models.linear import LinearModel
 from directrix.objectives.objective import DataObjective
@@ -25,27 +39,35 @@ NOT_FINITE_AT_START = (
 )
 
 
-class _Ended(Exception):
-    """Leave the trainer's loop."""
+class _Stopped(Exception):
+    """Leave the block of a loop."""
 
 
-class Progress:
-    """A training run in progress; `step` and `end` may leave its block, ``with progress:``.
+class Loop:
+    """A training run in progress; `check`, `step`, `limit` and `stop` may leave its block, ``with loop:``.
 
     ``params`` and ``loss`` are those of the last step; of the start and NaN before the first. ``trace`` has
-    one row per step; ``status`` and ``message`` say why it ended.
+    one row per step; ``status`` and ``message`` say why it stopped. ``unit`` names steps in messages, and
+    ``remedy`` is for a loss that is not finite after some.
     """
 
     status: Status
     message: str
 
-    def __init__(self, start: Float64Array, callback: Callback | None) -> None:
+    def __init__(
+        self,
+        start: Float64Array,
+        callback: Callback | None,
+        *,
+        unit: str = "iterations",
+        remedy: str = "scale the features (scale 'standard')",
+    ) -> None:
         self.params, self.loss = as_floats(start, "start").copy(), np.nan
         if self.params.ndim != 1:
             raise InputError(
                 f"start has shape {self.params.shape}; a vector is needed, one number per parameter."
             )
-        self.callback = callback
+        self.callback, self.unit, self.remedy = callback, unit, remedy
         self.trace: list[dict[str, Any]] = []
 
     @property
@@ -53,30 +75,72 @@ class Progress:
         """Steps after the start."""
         return max(len(self.trace) - 1, 0)
 
+    def not_finite(self, number: int) -> str:
+        """Return the message for a loss that is not finite in the step of this number; 0 is the start."""
+        if not number:
+            return NOT_FINITE_AT_START
+        return f"the loss is not finite after {amount(number, self.unit)}; {self.remedy}"
+
+    def check(self, *numbers: Any) -> None:
+        """Stop with status "not_finite" unless all numbers are finite: call it before the `step`."""
+        if not all(np.isfinite(number).all() for number in numbers):
+            self.stop("not_finite", self.not_finite(len(self.trace)))
+
     def step(self, params: Float64Array, loss: float, **columns: Any) -> None:
-        """Record a step, with further columns of the trace; end if the callback says so."""
+        """Record a step, with further columns of the trace; stop if the callback says so."""
         number = len(self.trace)
         self.params, self.loss = np.array(params), loss
         self.trace.append({"iteration": number, "loss": loss, **columns})
-        seen = Step(number, loss, params, columns.get("score", np.nan))
-        if self.callback is not None and self.callback(seen):
-            self.end("stopped", STOPPED)
+        step = Step(number, loss, params, columns.get("score", np.nan))
+        if self.callback is not None and self.callback(step):
+            self.stop("stopped", STOPPED)
 
-    def end(self, status: Status, message: str) -> None:
+    def limit(self, most: int, field: str) -> None:
+        """Stop after this number of steps, which a field of the trainer sets."""
+        if self.iterations >= most:
+            self.stop("max_iter", f"{amount(most, self.unit)} done; raise {field}={most} to continue")
+
+    def stop(self, status: Status, message: str) -> None:
         """Leave the block."""
         self.status, self.message = status, message
-        raise _Ended
+        raise _Stopped
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        return kind is _Ended
+        return kind is _Stopped
 
     def result(self, counts: dict[str, int] | None = None, **more: Any) -> Result:
         """Return the last step as the result, with its number in ``counts`` and further fields."""
         counts = {"iterations": self.iterations, **(counts or {})}
         return Result(self.params, float(self.loss), self.status, self.message, counts, self.trace, **more)
+
+
+class Best:
+    """The best step of a run by its score on validation queries; higher is better, and NaN is never best."""
+
+    def __init__(self, patience: int | None) -> None:
+        self.patience, self.step, self.score = patience, 0, -np.inf
+
+    def improves(self, step: int, score: float) -> bool:
+        """Keep the number of a step, and return True, if its score is the highest so far."""
+        is_new = score > self.score
+        if is_new:
+            self.step, self.score = step, score
+        return is_new
+
+    def ran_out(self, step: int) -> bool:
+        """Whether ``patience`` steps went by without a new best."""
+        return self.patience is not None and step - self.step >= self.patience
+
+    def check(self, steps: str) -> None:
+        """Raise `InputError` if the score was never a number; ``steps`` says in how many steps."""
+        if not np.isfinite(self.score):
+            raise InputError(
+                f"the score was NaN {steps}, so none is best; the measure must be defined for at least one "
+                "validation query."
+            )
 
 
 def added_counts(results: Iterable[Result]) -> dict[str, int]:
