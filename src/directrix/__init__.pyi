@@ -42,7 +42,7 @@ from directrix.rankers.mlp import MLPRanker as MLPRanker
 from directrix.rankers.scorer import load_scorer as load_scorer
 from directrix.rankers.stumps import StumpRanker as StumpRanker
 from directrix.reconciliation.search import reconcile as reconcile
-from directrix.search.search import AutoRanker as AutoRanker
+from directrix.search.auto import AutoRanker as AutoRanker
 from directrix.surrogates.approx import ApproxAP as ApproxAP
 from directrix.surrogates.approx import ApproxERR as ApproxERR
 from directrix.surrogates.approx import ApproxKendall as ApproxKendall

@@ -90,7 +90,7 @@ TRAINERS = {
 """Trainers and wrappers of trainers."""
 
 RANKERS = {
-    "AutoRanker": "search.search",
+    "AutoRanker": "search.auto",
     "BoostedRanker": "rankers.boosted",
     "EnsembleRanker": "rankers.ensemble",
     "LinearRanker": "rankers.linear",

@@ -63,9 +63,9 @@ def test_json_holds_every_candidate_and_the_gap(files, tmp_path):
 
 
 def test_it_prints_the_members_of_an_ensemble_and_single_keeps_one(tmp_path, monkeypatch):
-    from directrix.search import choice
+    from directrix.search import rules
 
-    monkeypatch.setattr(choice, "_ERRORS", 1e9)  # every lag counts as chance
+    monkeypatch.setattr(rules, "CLEARLY", 1e9)  # every lag counts as chance
     rng = np.random.default_rng(2)
     X = rng.normal(size=(3200, 6))
     total = X[:, :3].sum(axis=1) + np.where(X[:, 3] * X[:, 4] > 0.0, 2.5, 0.0) + 2.0 * (X[:, 5] > 1.0)
@@ -191,7 +191,7 @@ def test_where_the_model_cannot_go_is_said_before_training(files, tmp_path, monk
     def unexpected(*_, **__):
         raise RuntimeError("the search began")
 
-    monkeypatch.setattr("directrix.search.search.AutoRanker.search", unexpected)
+    monkeypatch.setattr("directrix.search.search.search", unexpected)
     assert "absent" in refused("train", files.train, "-o", tmp_path / "absent" / "m.json")
 
 
@@ -221,13 +221,13 @@ def test_a_report_names_the_files_and_the_command(files, tmp_path):
 )
 def test_where_the_report_cannot_go_is_said_before_training(files, tmp_path, monkeypatch, name, message):
     (tmp_path / "folder").mkdir()
-    monkeypatch.setattr("directrix.search.search.AutoRanker.search", None)
+    monkeypatch.setattr("directrix.search.search.search", None)
     assert message in refused("train", files.train, "-o", tmp_path / "m.json", "--report", tmp_path / name)
 
 
 def test_without_matplotlib_a_report_is_refused_before_training(files, tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    monkeypatch.setattr("directrix.search.search.AutoRanker.search", None)
+    monkeypatch.setattr("directrix.search.search.search", None)
     assert 'pip install "directrix[plot]"' in refused(
         "train", files.train, "-o", tmp_path / "m.json", "--report", tmp_path / "r.html"
     )

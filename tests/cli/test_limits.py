@@ -243,7 +243,7 @@ def test_a_shortage_says_of_what_and_what_to_do(files, tmp_path, monkeypatch, er
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("directrix.search.search.AutoRanker.search", fail)
+    monkeypatch.setattr("directrix.search.search.search", fail)
     result = run("train", files.train, "-o", tmp_path / "m.json")
     assert result.exit_code == 1
     assert result.stderr.startswith(f"error: {message}")

@@ -63,6 +63,16 @@ def test_shard_train_evaluate_certify(files, monkeypatch):
     assert not list(files.glob("*.answers"))
 
 
+def test_constraints_hold_on_shards(files, monkeypatch):
+    monkeypatch.chdir(files)
+    few = ["--set", "max_iter=3", "--cluster", "local:1"]
+    run(*TRAIN, *few, "-o", "free.json")
+    run(*TRAIN, *few, "--nonnegative", "all", "-o", "bounded.json")
+    free, bounded = (dx.load(name).coef_ for name in ("free.json", "bounded.json"))
+    assert free.min() < 0.0 <= bounded.min()
+    assert "the data have no such feature" in run(*TRAIN, *few, "--nonnegative", "9", "--force").stderr
+
+
 def test_auto_tries_what_can_be_trained_on_shards(files, monkeypatch):
     monkeypatch.chdir(files)
     run("cluster", "shard", "train.txt", "auto", "--shards", "2")

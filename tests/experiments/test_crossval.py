@@ -22,7 +22,7 @@ from directrix.measures.precision import AP
 from directrix.rankers.means import mean_of, values_of
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method, methods
-from directrix.search.candidates import Candidate
+from directrix.search.plan import Candidate
 from tests.experiments.letor_folder import letor_folder, letor_queries
 from tests.messages import rejects
 from tests.search import search
@@ -181,9 +181,9 @@ def test_auto_chooses_what_a_search_chooses(splits):
         splits[0].train, splits[0].valid, method="auto", measure="AP", settings={"max_iter": 5, "epochs": 2}
     )
     (selected,) = found.selected("auto")
-    assert selected == {"method": alone.chosen.name, **alone.chosen.settings}
+    assert selected == {"method": alone.chosen.name, **alone.chosen.candidate.settings}
     values = {each.method: each.chosen_by for each in found.candidates("auto", "Fold1")}
-    assert set(values) == {each.name for each in alone.candidates}
+    assert set(values) == {each.name for each in alone.trials}
 
 
 @pytest.mark.parametrize(("others", "chosen"), [((0.7, 0.5, 0.6, 0.6), 0), ((0.6, 0.6, 0.7, 0.6), 1)])
@@ -200,7 +200,7 @@ def test_the_best_method_is_chosen_and_of_equals_the_first(splits, monkeypatch, 
         return outcomes
 
     monkeypatch.setattr(crossval, "run_cells", finished)
-    monkeypatch.setattr(crossval, "candidates_of", lambda *_: (candidates, ()))
+    monkeypatch.setattr(crossval, "candidates_of", lambda *_, **__: (candidates, ()))
     found = cross_validate(splits[:1], ["auto"], ["AP"])
     assert found.results["auto"][0].chosen == chosen
 
@@ -213,10 +213,10 @@ def test_without_a_validation_part_the_training_queries_choose_as_in_a_search(sp
         split.train, method=replace(method("RankCosine"), grid={"l2": (1e-5, 1e-1, 1.0)}), measure="AP"
     )
     assert fixed.resolved.keeps_best  # as many steps as on the inner folds
-    assert found.selected("cosine") == (alone.chosen.settings,)
+    assert found.selected("cosine") == (alone.chosen.candidate.settings,)
     scores = alone.ranker.predict_queries(split.test)
     assert found.values("cosine", "AP").tolist() == values_of(AP(), scores, split.test).tolist()
-    assert [c.chosen_by for c in found.candidates("cosine", "Fold1")] == [c.valid for c in alone.candidates]
+    assert [c.chosen_by for c in found.candidates("cosine", "Fold1")] == [c.valid for c in alone.trials]
 
 
 def test_a_convention_counts_in_reports_and_in_the_choice(splits):
@@ -526,7 +526,7 @@ def test_every_method_can_be_made_under_every_convention(name):
     able = [way for way in methods() if name != "AP" or way.name not in needs_sum]
     for tool in conventions():
         plans = [plan_entry(Entry("a", way), name, tool) for way in able]
-        judged, goal = plans[0].goal, plans[0].candidates[0].measure
+        judged, goal = plans[0].measure, plans[0].candidates[0].measure
         assert getattr(goal, "gain", None) == getattr(judged, "gain", None)
         assert goal.ties == "expected"
 

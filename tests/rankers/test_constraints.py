@@ -327,14 +327,14 @@ def test_trees_that_continue_others_need_their_directions():
 def test_a_search_tries_only_methods_that_keep_to_constraints():
     settings = {"bounds": {"a": (0, None), "b": (None, 0)}, "max_iter": 5}
     found = search(NAMED, method="ApproxNDCG,SmoothNDCG,AdaRank-NDCG,BoostedNDCG", settings=settings, folds=2)
-    assert {candidate.name for candidate in found.candidates} == {"ApproxNDCG"}
+    assert {candidate.name for candidate in found.trials} == {"ApproxNDCG"}
     assert any("SmoothNDCG, AdaRank-NDCG, BoostedNDCG: not trained, because they" in n for n in found.notes)
     assert found.ranker.coef_[0] >= 0.0 >= found.ranker.coef_[1]
     assert "bounds" not in found.name
     with rejects(dx.InputError):
         search(NAMED, method="SmoothNDCG", settings={"monotone": {"a": 1}})
     every = search(NAMED, settings={"monotone": {"a": 1, "b": -1}}, folds=1, single=True)
-    assert {"LambdaRank", "MLP", "Network", "YetiRank"} <= {candidate.name for candidate in every.candidates}
+    assert {"LambdaRank", "MLP", "Network", "YetiRank"} <= {candidate.name for candidate in every.trials}
 
 
 def test_ohsumed_with_weights_of_one_sign(data_dir):

@@ -10,7 +10,7 @@ import directrix as dx
 from directrix.data.synthetic import make_linear
 from directrix.rankers.kinds import KINDS
 from directrix.registry import RANKERS, classes
-from directrix.search.candidates import candidates_of
+from directrix.search.plan import candidates_of
 
 EVERY = [pytest.param(m, id=m.name) for m in dx.methods()]
 APPROX = [m for m in dx.methods() if m.name.startswith("Approx")]
@@ -202,7 +202,7 @@ def test_methods_with_commas_are_one_to_a_search():
     assert several.name == "Regression, ListNet"
     assert dx.method("ListNet,") is dx.method("ListNet")
     found = search(dx.data.make_cubic(12, 10, 4, seed=0), method="Regression,ListNet", folds=2)
-    assert {c.name for c in found.candidates} == {"Regression", "ListNet"}
+    assert {c.name for c in found.trials} == {"Regression", "ListNet"}
     with pytest.raises(dx.InputError, match="auto cannot be in a list of methods"):
         dx.method("auto,ListNet")
     with pytest.raises(dx.InputError, match="method 'Foo' is not known"):

@@ -293,7 +293,7 @@ def test_epochs_are_iterations_too():
     settings = {"trainer": "sgd", "max_iter": 3, "alpha": 3.0, "l2": 0.0}
     q = queries()
     found = search(q, q, method="ApproxNDCG", settings=settings)
-    assert [c.steps for c in found.candidates] == [3]
+    assert [c.steps for c in found.trials] == [3]
 
 
 def test_integers_beyond_all_floats_are_no_features():

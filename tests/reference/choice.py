@@ -46,7 +46,7 @@ def ensemble(candidates, mean_values):
     """Return the members, their mean scores and values, or None; ``mean_values`` evaluates mean scores."""
     able = can_be_chosen(candidates)
     leaders = [best([c for c in able if c.name == name]) for name in {c.name for c in able}]
-    pool = [c for c in able if c in leaders or c.is_anchor]
+    pool = [c for c in able if c in leaders or c.candidate.is_anchor]
     pool = in_order(c for c in pool if c.scores.any() and not np.isnan(c.valid))
     if len(pool) < 2:
         return None
@@ -57,7 +57,7 @@ def ensemble(candidates, mean_values):
     members = []
     for candidate in pool:
         behind, error = lead(pool[0].values, candidate.values)
-        if (candidate.name in methods[:4] or candidate.is_anchor) and behind <= 2.0 * error:
+        if (candidate.name in methods[:4] or candidate.candidate.is_anchor) and behind <= 2.0 * error:
             members.append(candidate)
     scores = sum(c.scores for c in members) / len(members)
     values = mean_values(scores)
@@ -87,8 +87,8 @@ def choose(candidates, mean_values, *, may_blend, simple):
 
     able = can_be_chosen(candidates)
     chosen = among(able)
-    alone = [c for c in able if not c.needs_queries]
-    if alone and any(c.needs_queries for c in chosen[0]):
+    alone = [c for c in able if not c.candidate.needs_queries]
+    if alone and any(c.candidate.needs_queries for c in chosen[0]):
         other = among(alone)
         ahead, error = lead(chosen[2], other[2])
         return chosen if ahead > error else other

@@ -39,7 +39,7 @@ def column(report, title, name):
 
 
 def test_the_race_has_every_candidate_and_the_lead_over_it(result, report):
-    rows = [*result.candidates, result.baseline]
+    rows = [*result.trials, result.baseline]
     assert column(report, "candidates", "candidate") == [c.label for c in rows]
     assert column(report, "candidates", "nDCG@10 valid") == [c.valid for c in rows]
     leads = column(report, "candidates", "lead")
@@ -103,7 +103,7 @@ def test_the_figures_show_every_candidate_and_the_steps_of_the_choice(result, re
         "target=gains temperature=0.3",
         "target=gains temperature=1",
     ]
-    for curve, candidate in zip(race.panels[0].curves, result.candidates, strict=True):
+    for curve, candidate in zip(race.panels[0].curves, result.trials, strict=True):
         assert curve.x[-1] == candidate.seconds
         assert curve.y[-1] == candidate.valid
         assert (np.diff(curve.y) >= 0.0).all()  # best so far
@@ -126,7 +126,7 @@ def test_without_a_validation_set_the_folds_judge_and_rows_have_no_names():
     race, learning, _ = report.figures
     assert "mean over 4 folds" in learning.title
     assert [c.label for c in learning.panels[0].curves] == [""]  # each fold keeps its own step
-    for curve, candidate in zip(race.panels[0].curves, result.candidates, strict=True):
+    for curve, candidate in zip(race.panels[0].curves, result.trials, strict=True):
         np.testing.assert_allclose(curve.y[-2], candidate.valid, rtol=1e-12, atol=0)
     assert "40 queries" in table(report, "Importance").title
     assert any("on training queries, because" in text for text in report.how)

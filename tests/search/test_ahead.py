@@ -5,7 +5,7 @@ import pytest
 
 import directrix as dx
 from directrix.data import make_linear
-from directrix.search.race import Race
+from directrix.search import halving
 from tests.commands import refused, succeed
 from tests.messages import rejects
 from tests.search import search
@@ -18,8 +18,7 @@ def data():
 
 def told(result):
     return [
-        (c.label, c.valid, c.train, c.steps, c.status, c.values.tobytes(), c.outcome)
-        for c in result.candidates
+        (c.label, c.valid, c.train, c.steps, c.status, c.values.tobytes(), c.outcome) for c in result.trials
     ]
 
 
@@ -35,10 +34,10 @@ def test_processes_give_the_bits_of_one(data, settings):
 
 
 def test_what_is_dropped_is_the_same(data, monkeypatch):
-    monkeypatch.setattr(Race, "_is_hopeless", lambda self, values: len(self._tried) % 2 == 1)
+    monkeypatch.setattr(halving, "is_hopeless", lambda values, trials: len(trials) % 2 == 1)
     methods = dict(method="ListNet", measure="nDCG@5", settings={"max_iter": 2})
     one, two = search(data, **methods), search(data, n_jobs=2, **methods)
-    assert "dropped" in {c.outcome for c in one.candidates}
+    assert "dropped" in {c.outcome for c in one.trials}
     assert told(one) == told(two)
 
 

@@ -20,7 +20,7 @@ def test_it_is_the_search_on_rows():
     ranker = auto(random_state=3).fit(Q.features, Q.labels, qid=QID)
     found = search(Q, method="ApproxNDCG", measure="nDCG@5", folds=2, seed=3)
     told = [
-        [(c.label, c.valid, c.train, c.steps, c.status) for c in one.candidates]
+        [(c.label, c.valid, c.train, c.steps, c.status) for c in one.trials]
         for one in (ranker.search_, found)
     ]
     assert told[0] == told[1]
@@ -73,7 +73,7 @@ FAST |= {"alpha": 3.0, "l2": 0.01, "learning_rate": 0.1, "num_leaves": 3, "hidde
 def tried(measure, **more):
     settings = {name: value for name, value in FAST.items() if name in dx.method("auto").settings}
     found = search(Q.take(range(10)), Q.take(range(10, 15)), measure=measure, settings=settings, **more)
-    return {candidate.name for candidate in found.candidates}, found
+    return {candidate.name for candidate in found.trials}, found
 
 
 def test_auto_leaves_out_what_knows_no_weights_of_documents():
@@ -106,7 +106,7 @@ def test_two_methods_that_a_setting_makes_equal_are_trained_once():
         method="YetiRank,YetiRank-Percentile", settings={"scale": "standard", "n_trees": 2}
     )
     found = ranker.search(Q.take(range(10)), Q.take(range(10, 15)))
-    assert {candidate.name for candidate in found.candidates} == {"YetiRank"}
+    assert {candidate.name for candidate in found.trials} == {"YetiRank"}
     note = "YetiRank-Percentile: not trained, because they equal another method with these settings"
     assert note in found.notes
 

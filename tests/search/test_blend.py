@@ -8,11 +8,13 @@ import pytest
 
 import directrix as dx
 from directrix.search import choice as choice_module
+from directrix.search import rules
 from directrix.search import search as search_module
-from directrix.search.candidates import Candidate
 from directrix.search.choice import blend, choice, eligible, preferred
 from directrix.search.clock import Clock
 from directrix.search.folds import Fold
+from directrix.search.plan import Candidate
+from directrix.search.trial import Trial
 from tests.search import search
 
 RNG = np.random.default_rng(0)
@@ -34,7 +36,11 @@ def trained(method, scores, folds=FOLDS, outcome="", scale=None):
     ranker = SimpleNamespace(scale=scale)
     named = SimpleNamespace(name=method, settings=(), ranker=lambda **_: ranker)
     mean = float(values.mean())
-    return Candidate(named, {}, mean, 0.5, 1, "converged", 1.0, values, outcome, scores=scores)
+    return Trial(Candidate(named, {}), mean, 0.5, 1, "converged", 1.0, values, outcome, scores=scores)
+
+
+def anchored(trial):
+    return replace(trial, candidate=replace(trial.candidate, is_anchor=True))
 
 
 def noisy(seed, noise=1.0):
@@ -72,13 +78,13 @@ def test_what_is_clearly_behind_is_no_member_and_one_alone_is_no_ensemble():
 def test_anchors_are_members_unless_they_are_clearly_behind():
     tried = [trained(name, noisy(i + 1)) for i, name in enumerate("ABCDE")]
     (worst,) = sorted(tried, key=lambda t: -t.valid)[4:]
-    every = [replace(t, is_anchor=t is worst) for t in tried]
+    every = [anchored(t) if t is worst else t for t in tried]
     assert blend(every, FOLDS, NDCG).members == tuple(sorted(every, key=lambda t: -t.valid))
-    far = replace(trained("F", noisy(2, 9.0)), is_anchor=True)
+    far = anchored(trained("F", noisy(2, 9.0)))
     assert far not in blend([*tried, far], FOLDS, NDCG).members
     ahead, behind = sorted((trained("A", noisy(i)) for i in (7, 8)), key=lambda t: -t.valid)
     assert eligible([behind, ahead]) == [ahead]
-    anchor = replace(behind, is_anchor=True)
+    anchor = anchored(behind)
     assert eligible([anchor, ahead]) == [anchor, ahead]
     assert eligible([replace(anchor, outcome="dropped"), ahead]) == [ahead]
 
@@ -103,10 +109,10 @@ def test_what_needs_whole_queries_is_chosen_only_if_it_is_ahead_by_more_than_cha
         trained("queries", TRUTH + noise * few, scale="raw+query-percentile"),
     ]
     assert tried[1].valid > tried[0].valid
-    best, mixed = choice(tried, FOLDS, NDCG, may_blend=may_blend)
-    members = [best] if mixed is None else mixed.members
-    assert any(c.needs_queries for c in members) == is_chosen
-    assert choice(tried[1:], FOLDS, NDCG, may_blend=may_blend)[0].needs_queries, "there is nothing else"
+    chosen = choice(tried, FOLDS, NDCG, may_blend=may_blend)
+    assert any(trial.candidate.needs_queries for trial in chosen.kept) == is_chosen
+    alone = choice(tried[1:], FOLDS, NDCG, may_blend=may_blend)
+    assert alone.best.candidate.needs_queries, "there is nothing else"
 
 
 def test_folds_are_one_set_of_queries():
@@ -144,20 +150,22 @@ TRAIN, VALID = MIXED.take(range(80)), MIXED.take(range(80, 160))
 @pytest.fixture(scope="module")
 def found():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choice_module, "_ERRORS", 1e9)
+        patch.setattr(rules, "CLEARLY", 1e9)
         return search(TRAIN, VALID, settings=QUICK)
 
 
 def test_a_search_returns_the_ensemble(found, tmp_path):
     assert isinstance(found.ranker, dx.EnsembleRanker)
     assert found.ranker.measure_ == NDCG
-    assert all(any(c is one for one in found.candidates) for c in found.members)
-    np.testing.assert_allclose(found.ranker.weights_, [1 / 4] * 4, rtol=1e-12)
+    assert all(any(c is one for one in found.trials) for c in found.members)
+    n = len(found.members)  # the best of four methods, and the bags
+    assert n >= 4
+    np.testing.assert_allclose(found.ranker.weights_, [1 / n] * n, rtol=1e-12)
     for member, chosen in zip(found.ranker.members_, found.members, strict=True):
         value = NDCG(member.predict_queries(VALID), VALID.labels, VALID.qptr).mean()
         assert value == pytest.approx(chosen.valid, rel=1e-12)
     value = NDCG(found.ranker.predict_queries(VALID), VALID.labels, VALID.qptr).mean()
-    assert f"nDCG@10 {value:.4f}, the mean of 4 candidates, none of them behind the first" in found.why
+    assert f"nDCG@10 {value:.4f}, the mean of {n} candidates, none of them behind the first" in found.why
     assert "compared with the first over 80 queries" in found.why
     assert all(found.part_of(c) == "member" and c.label in found.why for c in found.members)
     assert np.isnan(found.gap)
@@ -176,7 +184,7 @@ def test_the_same_seed_gives_the_same_bits(found):
 @pytest.mark.parametrize("option", ["single", "simple"])
 def test_single_keeps_one(option):
     one = search(TRAIN, VALID, settings=QUICK, **{option: True})
-    assert one.chosen is preferred(one.candidates, simple=option == "simple")
+    assert one.chosen is preferred(one.trials, simple=option == "simple")
     assert not isinstance(one.ranker, dx.EnsembleRanker)
     assert one.members == ()
     assert one.part_of(one.chosen) == "chosen"
@@ -185,14 +193,14 @@ def test_single_keeps_one(option):
 @pytest.fixture
 def _no_chance(monkeypatch):
     """Every lag counts as chance: whether these data tell candidates apart is not what is tested."""
-    monkeypatch.setattr(choice_module, "_ERRORS", 1e9)
+    monkeypatch.setattr(rules, "CLEARLY", 1e9)
 
 
 @pytest.mark.usefixtures("_no_chance")
 def test_members_have_models_that_are_allowed():
     linear = search(TRAIN, VALID, settings=QUICK, models=["linear"])
     assert linear.members
-    assert {c.method.model for c in linear.members} <= {"linear"}
+    assert {c.candidate.method.model for c in linear.members} <= {"linear"}
 
 
 @pytest.mark.usefixtures("_no_chance")
@@ -211,8 +219,8 @@ def test_members_are_trained_again_on_all_queries(monkeypatch):
 def test_the_time_of_trainings_on_all_queries_counts():
     """A second for two folds of half of the queries: 2 x 1 s."""
     folds = [Fold(TRAIN.take(range(40)), (None, None), VALID)] * 2
-    mixed = SimpleNamespace(members=(trained("A", noisy(1)), trained("B", noisy(2))))
-    assert search_module._seconds_to_refit(mixed, TRAIN, folds) == pytest.approx(2.0)
+    members = trained("A", noisy(1)), trained("B", noisy(2))
+    assert search_module._seconds_to_refit(members, TRAIN.n_queries, folds) == pytest.approx(2.0)
 
 
 def test_a_measure_of_the_user_and_weights_of_documents_and_queries():
@@ -221,4 +229,4 @@ def test_a_measure_of_the_user_and_weights_of_documents_and_queries():
     weights = (np.linspace(0.5, 1.5, TRAIN.n_docs), np.linspace(1.0, 2.0, TRAIN.n_queries))
     found = search(TRAIN, VALID, measure="BlendGain@3", settings=quick, weights=weights)
     assert repr(found.ranker.measure_) == repr(mine @ 3)
-    assert len({c.name for c in found.candidates}) > 2
+    assert len({c.name for c in found.trials}) > 2

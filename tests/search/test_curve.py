@@ -5,8 +5,8 @@ import numpy as np
 import directrix as dx
 from directrix.data.split import fold_numbers
 from directrix.data.synthetic import make_cubic
-from directrix.search.clock import LearningCurve, mean_curve
 from directrix.search.folds import search_folds, validation_queries
+from directrix.search.trial import LearningCurve, mean_curve
 from tests.search import search
 
 Q = make_cubic(40, 8, 4, label_noise=0.1, seed=3)
@@ -51,7 +51,7 @@ def test_the_mean_over_folds_keeps_the_last_step_of_those_that_ended():
 def test_a_candidate_has_the_curve_of_its_training():
     train, valid = Q.take(range(30)), Q.take(range(30, 40))
     result = search(train, valid, method="ListNet", settings={"l2": 1e-4, "max_iter": 6})
-    for candidate in result.candidates:
+    for candidate in result.trials:
         steps = candidate.curve.steps
         np.testing.assert_array_equal(steps, np.arange(len(steps)))
         assert len(steps) > 2

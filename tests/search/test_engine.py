@@ -45,7 +45,7 @@ def test_the_result_of_auto_can_be_exported(engine, tmp_path):
     found = searched(engine, q)
     assert dx.export(found.ranker, tmp_path / "m", to=engine, check=q).n_other_order == 0
     assert any("YetiRank-Percentile" in note and "cannot be exported to" in note for note in found.notes)
-    kinds = {c.method.model for c in found.candidates}
+    kinds = {c.candidate.method.model for c in found.trials}
     takes = find_target(engine).models
     assert ("linear" in kinds) == (not takes or any(kind.__name__ == "Linear" for kind in takes))
     assert (found.members == ()) or not takes
@@ -59,11 +59,11 @@ def test_models_of_missing_features_can_be_exported(engine, tmp_path):
     found = searched(engine, q)
     assert dx.export(found.ranker, tmp_path / "m", to=engine, check=q).n_other_order == 0
     if engine in ("opensearch:3.5", "solr:9.5"):  # linear models read 0 there
-        assert {c.method.model for c in found.candidates} == {"trees"}
+        assert {c.candidate.method.model for c in found.trials} == {"trees"}
 
 
 def test_what_no_candidate_can_be_is_an_error_before_the_training(monkeypatch):
-    monkeypatch.setattr("directrix.search.search.Race", None)  # nothing is trained
+    monkeypatch.setattr("directrix.search.search.Runs", None)  # nothing is trained
     cases = [
         ("solr:8", data(missing=True), {"models": ["trees"]}),
         ("ranklib", data(missing=True), {"method": "ApproxNDCG", "settings": {"scale": "standard"}}),
@@ -99,4 +99,4 @@ def test_trees_may_have_more_features_than_a_table_has_columns():
     found = searched("sql", wide, method="LambdaMART", settings={"n_trees": 1, "num_leaves": 3, "l2": 20.0})
     with rejects(InputError):
         searched("sql", wide, method="ApproxNDCG")
-    assert found.chosen.method.model == "trees"
+    assert found.chosen.candidate.method.model == "trees"

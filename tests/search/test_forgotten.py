@@ -11,7 +11,7 @@ from directrix.data.shards.queries import open_shards
 from directrix.rankers.ensemble import EnsembleRanker
 from directrix.rankers.means import values_of
 from directrix.search import clock as clock_module
-from directrix.search import race as race_module
+from directrix.search import halving, rules
 from directrix.search import search as search_module
 from directrix.search import training as training_module
 from directrix.search.folds import search_folds, validation_queries
@@ -35,7 +35,7 @@ class Memory:
 
     def __init__(self, monkeypatch):
         self.trained = []
-        monkeypatch.setattr(race_module, "train_candidate", self)
+        monkeypatch.setattr(halving, "train_candidate", self)
 
     def __call__(self, candidate, folds, *rest):
         trained = training_module.train_candidate(candidate, folds, *rest)
@@ -73,8 +73,8 @@ def limits(rng, monkeypatch):
         monkeypatch.setattr(training_module, "working_time", clock_module.working_time)
         monkeypatch.setattr(search_module, "_seconds_to_refit", lambda *_: -np.inf)
     if one[2]:
-        monkeypatch.setattr(race_module, "MANY_DOCS", 30)
-        monkeypatch.setattr(race_module, "SAMPLE_DOCS", 60)
+        monkeypatch.setattr(rules, "MANY_DOCS", 30)
+        monkeypatch.setattr(rules, "SAMPLE_DOCS", 60)
     if not one[3]:
         options["folds"] = int(rng.integers(1, 4))
     return options, not one[3], one[4], one[5]
@@ -139,7 +139,8 @@ def test_on_shards_the_choice_is_the_best_in_the_order_of_trial(monkeypatch, tmp
     shards = open_shards(dx.write_shards(train, tmp_path / "shards", n_shards=3))
     memory = Memory(monkeypatch)
     found = search(shards, valid, measure=MEASURE, method="ListNet,ApproxNDCG,MLP", settings={"max_iter": 3})
-    tried = [replace(c, place=turn) for turn, (c, _) in enumerate(memory.trained)]
+    trials = [trial for trial, _ in memory.trained]
+    tried = [replace(t, candidate=replace(t.candidate, place=turn)) for turn, t in enumerate(trials)]
     chosen, *_ = choose(tried, None, may_blend=False, simple=False)
     assert found.chosen.label == chosen[0].label
     assert (

@@ -9,10 +9,11 @@ import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_linear
-from directrix.search.candidates import Candidate
-from directrix.search.choice import preferred
-from directrix.search.notes import notes_on_features, why_chosen
+from directrix.search.choice import Choice, preferred
+from directrix.search.notes import notes_on_features, why
+from directrix.search.plan import Candidate
 from directrix.search.single_feature import Baseline
+from directrix.search.trial import Trial
 from tests.messages import rejects
 from tests.search import search as search_any
 
@@ -25,7 +26,7 @@ FIXED = {"alpha": 3.0, "max_iter": 15}
 
 
 def tried(*, by_query=True, **parameters):
-    return dx.AutoRanker(by_query=by_query, **parameters)._plan().candidates
+    return dx.AutoRanker(by_query=by_query, **parameters).plan().candidates
 
 
 def value(ranker, q, measure="nDCG@10"):
@@ -34,17 +35,17 @@ def value(ranker, q, measure="nDCG@10"):
 
 def test_the_best_on_validation_is_kept():
     found = search(TRAIN, VALID, settings=FIXED)
-    values = [candidate.valid for candidate in found.candidates]
+    values = [candidate.valid for candidate in found.trials]
     assert len(set(values)) > 1
-    assert found.chosen is found.candidates[int(np.argmax(values))]
+    assert found.chosen is found.trials[int(np.argmax(values))]
     np.testing.assert_allclose(value(found.ranker, VALID), max(values), rtol=1e-12, atol=0)
     np.testing.assert_allclose(value(found.ranker, TRAIN), found.chosen.train, rtol=1e-12, atol=0)
 
 
 def test_each_candidate_is_a_plain_fit_with_its_settings():
     found = search(TRAIN, VALID, settings=FIXED)
-    for candidate in found.candidates:
-        ranker = candidate.method.ranker(**candidate.settings).fit_queries(TRAIN)
+    for candidate in found.trials:
+        ranker = candidate.candidate.method.ranker(**candidate.candidate.settings).fit_queries(TRAIN)
         np.testing.assert_allclose(value(ranker, VALID), candidate.valid, rtol=1e-12, atol=0)
 
 
@@ -58,7 +59,7 @@ def test_each_candidate_is_a_plain_fit_with_its_settings():
 )
 def test_without_validation_the_choice_is_trained_again_on_all(folds, turns, selection):
     found = search(NOISY, settings={**FIXED, "l2": 1e-3}, folds=folds, seed=5)
-    again = dx.method("ApproxNDCG").ranker(**found.chosen.settings)
+    again = dx.method("ApproxNDCG").ranker(**found.chosen.candidate.settings)
     values = []
     for train, judge in list(
         dx.data.k_folds(NOISY, folds or 5, seed=5) if turns > 1 else dx.data.k_folds(NOISY, 5, seed=5)
@@ -80,7 +81,7 @@ def test_many_queries_hold_back_a_fifth():
 def test_weights_follow_their_queries_into_the_folds():
     heavy = np.where(np.arange(24) < 12, 1.0, 0.0)
     found = search(NOISY, settings={**FIXED, "l2": 1e-3}, folds=2, weights=(None, heavy), seed=1)
-    again = dx.method("ApproxNDCG").ranker(**found.chosen.settings)
+    again = dx.method("ApproxNDCG").ranker(**found.chosen.candidate.settings)
     number = np.zeros(24, dtype=int)
     for fold, (_, judge) in enumerate(dx.data.k_folds(NOISY, 2, seed=1)):
         number[[NOISY.query_ids.index(i) for i in judge.query_ids]] = fold
@@ -95,7 +96,7 @@ def candidate(method, values, **settings):
     values = np.array(values, dtype=float)
     mean = float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
     named = SimpleNamespace(name=method, settings=(), ranker=lambda **_: SimpleNamespace(scale=None))
-    return Candidate(named, settings, mean, 0.5, 1, "converged", 0.0, values)
+    return Trial(Candidate(named, settings), mean, 0.5, 1, "converged", 0.0, values)
 
 
 BASE = [0.2, 0.4, 0.6, 0.8]
@@ -104,7 +105,7 @@ NOISY_ABOVE = [0.6, 0.1, 0.9, 0.7]  # by 0.4, -0.3, 0.3, -0.1: a mean of 0.075, 
 
 
 @pytest.mark.parametrize(
-    ("rows", "chosen", "simplest", "why"),
+    ("rows", "chosen", "simplest", "reason"),
     [
         (
             [("A", BASE), ("B", ABOVE)],
@@ -128,13 +129,13 @@ NOISY_ABOVE = [0.6, 0.1, 0.9, 0.7]  # by 0.4, -0.3, 0.3, -0.1: a mean of 0.075, 
     ],
 )
 def test_the_best_is_preferred_and_with_simple_the_earliest_that_is_not_clearly_behind(
-    rows, chosen, simplest, why
+    rows, chosen, simplest, reason
 ):
     candidates = [candidate(*row) for row in rows]
     assert preferred(candidates) is candidates[chosen]
     found = preferred(candidates, simple=True)
     assert found is candidates[simplest]
-    assert re.search(why.replace("+", r"\+"), why_chosen(found, candidates, dx.AP()))
+    assert re.search(reason.replace("+", r"\+"), why(Choice.of(found), candidates, dx.AP()))
 
 
 def test_what_is_clearly_behind_a_single_feature_is_not_called_chance():
@@ -185,16 +186,16 @@ def test_it_is_said_that_a_model_needs_whole_queries():
 
 def test_auto_tries_several_methods_and_chooses_one():
     found = search_any(TRAIN, VALID, settings={"max_iter": 2, "epochs": 2, "cg_iter": 1, "n_trees": 2})
-    methods = list(dict.fromkeys(c.name for c in found.candidates))
+    methods = list(dict.fromkeys(c.name for c in found.trials))
     assert methods == [part.name for part in dx.method("auto").parts(dx.NDCG(k=10))]
-    assert found.chosen is preferred(found.candidates)
+    assert found.chosen is preferred(found.trials)
     assert found.ranker.predict_queries(VALID).shape == (VALID.n_docs,)
 
 
 def test_few_queries_choose_for_themselves():
     few = TRAIN.take(range(4))
     found = search(few, settings=FIXED)
-    assert all(candidate.valid == candidate.train for candidate in found.candidates)
+    assert all(candidate.valid == candidate.train for candidate in found.trials)
     assert "too few" in found.selection
 
 
@@ -202,7 +203,7 @@ def test_a_search_repeats_its_bits():
     one, two = (search(TRAIN, settings={**FIXED, "trainer": "sgd", "max_iter": 2}, seed=1) for _ in range(2))
     assert one.ranker.coef_.tobytes() == two.ranker.coef_.tobytes()
     told = [
-        [(c.label, c.valid, c.train, c.steps, c.status, c.values.tobytes()) for c in found.candidates]
+        [(c.label, c.valid, c.train, c.steps, c.status, c.values.tobytes()) for c in found.trials]
         for found in (one, two)
     ]
     assert told[0] == told[1]
@@ -229,7 +230,7 @@ def test_the_gap_is_the_mean_distance_on_the_training_queries():
 def test_progress_counts_to_the_number_of_candidates():
     seen = []
     found = search(TRAIN, VALID, settings=FIXED, progress=lambda *step: seen.append(step))
-    total = len(found.candidates)
+    total = len(found.trials)
     begun = [step for step in seen if step[2] == "ApproxNDCG"]
     assert begun == [(number, total, "ApproxNDCG") for number in range(total)]
     ended = [step for step in seen if ": nDCG@10 0." in step[2]]
@@ -240,8 +241,8 @@ def test_progress_counts_to_the_number_of_candidates():
 def test_a_measure_that_is_undefined_everywhere_chooses_the_first():
     flat = dx.Queries.from_arrays(VALID.features, np.zeros(VALID.n_docs), group=np.diff(VALID.qptr))
     found = search(TRAIN, flat, measure="ROCArea", settings=FIXED)
-    assert all(np.isnan(candidate.valid) for candidate in found.candidates)
-    assert found.chosen is found.candidates[0]
+    assert all(np.isnan(candidate.valid) for candidate in found.trials)
+    assert found.chosen is found.trials[0]
 
 
 def test_labels_read_in_one_line():
@@ -266,7 +267,7 @@ def test_a_wrong_value_of_a_setting_is_refused_before_any_training(settings):
 def test_what_cannot_train_on_the_data_is_left_out_and_named():
     huge = dx.Queries.from_arrays(np.array([[1e30], [-1e30]], dtype=np.float32), [3, 0], qid=[0, 0])
     found = search_any(huge, huge, settings={"alpha": 3.0, "l2": 0.0, "max_iter": 1})
-    assert "LambdaRank" not in {candidate.name for candidate in found.candidates}
+    assert "LambdaRank" not in {candidate.name for candidate in found.trials}
     assert any(text.startswith("LambdaRank could not be trained") for text in found.notes)
     assert not any("budget" in text for text in found.notes)
     with pytest.raises(dx.InputError, match=r"scores\[0\] is"):

@@ -83,6 +83,7 @@ def train_command(
     import numpy as np
 
     from directrix.clicks.gains import gain_measure, training_data
+    from directrix.search.search import search as run_search
 
     start = time.perf_counter()
     search = replace(search, measure=gain_measure(search.measure)[0].name)
@@ -92,7 +93,7 @@ def train_command(
     if report is not None:
         check_report(report, output, log, features)
     with options.usage():
-        search.ranker()
+        plan = search.plan()
     documents = _features(features, with_missing_of(search.engine, reading))
     name: Any = estimator  # checked there
     clicks = columns.read(log)
@@ -107,16 +108,16 @@ def train_command(
         clip=clip,
         seed=search.seed,
     )
+    plan = plan.with_settings(search.constraints(q))
     weights = None, np.add.reduceat(np.asarray(q.counts), q.qptr[:-1])
 
     def run(progress: Progress) -> SearchResult:
-        result = search.ranker(q).search(q, weights=weights, progress=progress)
+        result = run_search(plan, q, weights=weights, progress=progress)
         data = {**result.ranker.training_["data"], "log": _digest(clicks)}
         result.ranker.model_ = result.ranker.model_.recorded(data=data)
         return result
 
-    text = f"training {search.method} for {search.measure}"
-    result = search_and_save(run, text, output, form, start, reading.names())
+    result = search_and_save(run, search, output, form, start, reading.names())
     if report is not None:
         from directrix.reports.training import write_training_report
 

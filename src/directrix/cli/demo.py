@@ -105,7 +105,7 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
     """Return the name of each row, and a function that trains its ranker."""
     from directrix.measures.names import measure
     from directrix.rankers.methods import method
-    from directrix.search.search import AutoRanker
+    from directrix.search.auto import AutoRanker
     from directrix.search.single_feature import best_feature
 
     goal = measure(_MEASURE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -35,7 +35,8 @@ from directrix.errors import InputError, amount, short_text
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
-    from directrix.search.search import AutoRanker, SearchResult
+    from directrix.search.plan import Plan
+    from directrix.search.search import SearchResult
     from directrix.types import Float64Array
 
 _Report = Annotated[
@@ -141,16 +142,16 @@ class SearchOptions:
     jobs: options.JobsOption = 1
     engine: _Engine = None
 
-    def ranker(self, q: Queries | None = None) -> AutoRanker:
-        """Return the checked search; if data are given, features that constraints name are looked up."""
-        from directrix.search.search import AutoRanker
+    def plan(self) -> Plan:
+        """Return what will be tried, checked before data are read; `constraints` look up their features."""
+        from directrix.search.auto import AutoRanker
 
         options.check_jobs(self.jobs)
-        constraints = _constraints(self.nonnegative, self.monotone, q)
+        constraints = self.constraints()
         by_option = {"random_state": "--seed"} | ({} if self.scale is None else {"scale": "--scale"})
         by_option |= {name: {"bounds": "--nonnegative"}.get(name, "--monotone") for name in constraints}
         settings = options.parse_settings(self.settings, by_option) | constraints
-        ranker = AutoRanker(
+        return AutoRanker(
             self.measure,
             method=self.method,
             settings=settings | ({} if self.scale is None else {"scale": self.scale}),
@@ -163,9 +164,31 @@ class SearchOptions:
             n_jobs=self.jobs,
             random_state=self.seed,
             engine=self.engine,
-        )
-        ranker.check_parameters()
-        return ranker
+        ).plan()
+
+    def constraints(self, queries: Any = None) -> dict[str, Any]:
+        """Return the settings ``bounds`` and ``monotone`` that the options mean, if they are given.
+
+        Without data (`Queries` or shards) no feature is looked up, and the settings name none. Raises
+        `InputError` for an option without a feature, or one that the data do not have.
+        """
+        settings: dict[str, Any] = {}
+        positive, directed = map(options.comma_separated, (self.nonnegative, self.monotone))
+        if (self.nonnegative and not positive) or (self.monotone and not directed):
+            raise InputError("--nonnegative and --monotone need a feature; type e.g. --monotone=price,-age.")
+        if positive:
+            settings["bounds"] = {}
+            if queries is not None:
+                is_all = positive == ["all"] and "all" not in (queries.feature_names or ())
+                bounds = {} if is_all else {_feature(f, queries)[0]: (0.0, None) for f in positive}
+                settings["bounds"] = "nonnegative" if is_all else bounds
+        if directed:
+            pairs = [] if queries is None else [_feature(f, queries, "--monotone") for f in directed]
+            settings["monotone"] = dict(pairs)
+            if len(settings["monotone"]) < len(pairs):
+                features = ",".join(directed)
+                raise InputError(f"--monotone {features}: a feature has both directions; give it one.")
+        return settings
 
 
 def train_command(
@@ -196,8 +219,10 @@ def train_command(
     errors behind the best one. Candidates are printed to standard output, notes and progress to standard
     error.
     """
+    from directrix.search.search import search as run_search
+
     with options.usage():
-        ranker = search.ranker()
+        plan = search.plan()
     if output is None:
         output = Path("model.json")
         if output.exists() and not force:
@@ -208,14 +233,14 @@ def train_command(
     start = time.perf_counter()
     if is_on_cluster():
         _check_shards(train, valid, report, search, reading)
-        _train_shards(ranker, train, valid, output, form, start, resume=resume)
+        _train_shards(search, plan, train, valid, output, form, start, resume=resume)
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
     reading = with_missing_of(search.engine, reading).weighs(train, optional=False)
     queries = reading.read_or_open(train, stream=stream)
     weights = reading.weights(train, queries)
-    ranker, validation = search.ranker(queries), None
+    plan, validation = plan.with_settings(search.constraints(queries)), None
     if valid is not None:
         of_valid = reading.weighs(valid, optional=True)
         validation = of_valid.read_or_open(valid, stream=stream if format_of(valid).is_table else None)
@@ -223,9 +248,8 @@ def train_command(
         validation = same_features(
             validation, queries.n_features, names, valid, str(train), by_position=by_position
         )
-    run = partial(ranker.search, queries, validation, weights=weights)
-    text = f"training {search.method} for {search.measure}"
-    result = search_and_save(run, text, output, form, start, reading.names())
+    run = partial(run_search, plan, queries, validation, weights=weights)
+    result = search_and_save(run, search, output, form, start, reading.names())
     if report is not None:
         from directrix.reports.training import write_training_report
 
@@ -236,7 +260,7 @@ def train_command(
 
 def search_and_save(
     run: Callable[..., SearchResult],
-    text: str,
+    search: SearchOptions,
     output: Path,
     form: options.Format,
     start: float,
@@ -246,7 +270,7 @@ def search_and_save(
     from directrix.reports.training import race_table
 
     with stopping_later() as is_stopped:
-        with progress_log(text) as report:
+        with progress_log(f"training {search.method} for {search.measure}") as report:
 
             def progress(done: int, total: int, now: str) -> bool:
                 report(done, total, now)
@@ -282,7 +306,8 @@ def _check_shards(
 
 
 def _train_shards(
-    ranker: AutoRanker,
+    search: SearchOptions,
+    plan: Plan,
     train: Path,
     valid: Any,
     output: Path,
@@ -294,12 +319,14 @@ def _train_shards(
     """Train on the cluster; partial results are kept next to the model until it is done, for --resume."""
     from directrix.data.shards.checkpoint import keep_answers
     from directrix.data.shards.queries import open_shards
+    from directrix.search.search import search as run_search
 
     answers = output.with_name(f"{output.name}.answers")
-    judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
+    queries = open_shards(train)
+    validation = open_shards(valid) if is_sharded(valid) else read_file(valid)
+    plan = plan.with_settings(search.constraints(queries))
     with keep_answers(answers, resume=resume):
-        run = partial(ranker.search, open_shards(train), judged)
-        search_and_save(run, f"training for {ranker.measure}", output, form, start)
+        search_and_save(partial(run_search, plan, queries, validation), search, output, form, start)
 
 
 def check_report(report: Path, output: Path, train: Path, valid: Path | None) -> None:
@@ -313,31 +340,24 @@ def check_report(report: Path, output: Path, train: Path, valid: Path | None) ->
 
 
 def _document(result: SearchResult) -> dict[str, Any]:
-    fields = (
-        "settings",
-        "valid",
-        "error",
-        "train",
-        "steps",
-        "status",
-        "seconds",
-        "outcome",
-        "progress",
-    )
-    places = {id(c): i for i, c in enumerate(result.candidates)}
+    fields = "valid", "error", "train", "steps", "status", "seconds", "outcome", "progress"
+    places = {id(trial): i for i, trial in enumerate(result.trials)}
+    single = result.baseline
     return {
         "measure": result.ranker.measure_.name,
         "selection": result.selection,
         "why": result.why,
         "chosen": places[id(result.chosen)],
-        "members": [places[id(c)] for c in result.members],
+        "members": [places[id(trial)] for trial in result.members],
         "gap": result.gap,
         "above_minimum": result.ranker.result_.gap,
         "candidates": [
-            {"method": c.name} | {name: getattr(c, name) for name in fields} for c in result.candidates
+            {"method": trial.name, "settings": trial.candidate.settings}
+            | {name: getattr(trial, name) for name in fields}
+            for trial in result.trials
         ],
         "single_feature": None
-        if (single := result.baseline) is None
+        if single is None
         else {name: getattr(single, name) for name in ("label", "valid", "error", "train")},
     }
 
@@ -355,44 +375,20 @@ def _print_remarks(result: SearchResult) -> None:
         remark(f"proven: the training loss is at most {above:.2g} above its minimum")
 
 
-def _constraints(
-    nonnegative: Sequence[str] | None, monotone: Sequence[str] | None, q: Queries | None = None
-) -> dict[str, Any]:
-    """Return the settings ``bounds`` and ``monotone`` of rankers that the options mean, if they are given.
-
-    Without data the features are not looked up, and the settings name none. Raises `InputError` for an
-    option without a feature, or one that the data do not have.
-    """
-    settings: dict[str, Any] = {}
-    positive, directed = options.comma_separated(nonnegative), options.comma_separated(monotone)
-    if (nonnegative and not positive) or (monotone and not directed):
-        raise InputError("--nonnegative and --monotone need a feature; type e.g. --monotone=price,-age.")
-    if positive:
-        if q is not None and positive == ["all"] and "all" not in (q.feature_names or ()):
-            settings["bounds"] = "nonnegative"
-        else:
-            settings["bounds"] = {} if q is None else {_feature(f, q)[0]: (0.0, None) for f in positive}
-    if directed:
-        pairs = [] if q is None else [_feature(f, q, "--monotone") for f in directed]
-        settings["monotone"] = dict(pairs)
-        if len(settings["monotone"]) < len(pairs):
-            raise InputError(f"--monotone {','.join(directed)}: a feature has both directions; give it one.")
-    return settings
-
-
-def _feature(text: str, q: Queries, option: str = "--nonnegative") -> tuple[int | str, int]:
+def _feature(text: str, queries: Any, option: str = "--nonnegative") -> tuple[int | str, int]:
     """Name or column of a feature, and its direction."""
-    names = q.feature_names or ()
+    names = queries.feature_names or ()
     falls = option == "--monotone" and text.startswith("-") and text not in names
     feature = text[1:] if falls else text
     if feature in names:
         return feature, -1 if falls else 1
     number = int(feature) if not names and feature.isdecimal() and len(feature) < 10 else 0
-    if 1 <= number <= q.n_features:
+    if 1 <= number <= queries.n_features:
         return number - 1, -1 if falls else 1
-    known = f"with the names {', '.join(names[:20])}" if names else f"numbered 1 to {q.n_features}"
+    n_features = queries.n_features
+    present = f"with the names {', '.join(names[:20])}" if names else f"numbered 1 to {n_features}"
     raise InputError(
-        f"{option} {short_text(feature)}: the data have no such feature; they have {q.n_features}, {known}."
+        f"{option} {short_text(feature)}: the data have no such feature; they have {n_features}, {present}."
     )
 
 

@@ -79,9 +79,9 @@ def run_cells(
         for other in others:
             if other == path or not other.exists():
                 continue
-            with open_locked(other, _ADVICE) if shard is None else other.open("rb") as part:
-                found = _finished(str(other), part.read())
-            more = {key: cell for key, cell in found.items() if key not in done}
+            with open_locked(other, _ADVICE) if shard is None else other.open("rb") as share:
+                cells_of_share = _finished(str(other), share.read())
+            more = {key: cell for key, cell in cells_of_share.items() if key not in done}
             if shard is None:
                 file.writelines(_line(cell).encode() + b"\n" for cell in more.values())
             done |= more
@@ -143,7 +143,7 @@ def _line(cell: _Finished) -> str:
 def _parsed(line: str | bytes) -> _Finished:
     entry = json_of(line)
     key, seconds = tuple(entry["key"]), entry["seconds"]
-    if not all(type(part) in (str, int) for part in key) or type(seconds) not in (int, float):
+    if not all(type(word) in (str, int) for word in key) or type(seconds) not in (int, float):
         raise TypeError
     if not 0.0 <= float(seconds) < math.inf:
         raise ValueError

@@ -35,11 +35,12 @@ from directrix.rankers.method import Method
 from directrix.rankers.methods import method as find_method
 from directrix.rankers.scoring import check_finite
 from directrix.rankers.user_methods import imported, user_method
-from directrix.search.candidates import Candidate, candidates_of, distinct
 from directrix.search.choice import preferred
 from directrix.search.clock import Clock
 from directrix.search.folds import UNWEIGHTED, search_folds
+from directrix.search.plan import Candidate, Plan, candidates_of, distinct
 from directrix.search.training import refit, train_candidate
+from directrix.search.trial import Trial
 from directrix.tables import json_value
 from directrix.types import Float64Array, FloatArray, Progress
 
@@ -83,15 +84,15 @@ class Entry:
         return find_method(self.method)
 
 
-def entry_of(given: Any) -> Entry:
+def entry_of(method: Any) -> Entry:
     """Return the entry of a method's name or object, or the `Entry` that ``module:Name`` names."""
-    named = imported(given) if isinstance(given, str) else ("", given)
+    named = imported(method) if isinstance(method, str) else ("", method)
     if named is None:
-        return Entry(given, given)
+        return Entry(method, method)
     if isinstance(named[1], Entry):
         return named[1]
-    method = user_method(named[1], named[0])
-    return Entry(method.name, method)
+    made = user_method(named[1], named[0])
+    return Entry(made.name, made)
 
 
 def cross_validate(  # noqa: PLR0913 - all but the first three are optional and by name
@@ -155,7 +156,7 @@ def cross_validate(  # noqa: PLR0913 - all but the first three are optional and 
         finished = run_cells(cells, kept, n_jobs=n_jobs, progress=progress)
     results: dict[str, list[FoldResult]] = {}
     for task in tasks:
-        results.setdefault(task.plan.name, []).append(task.result(finished, names))
+        results.setdefault(task.entry, []).append(task.result(finished, names))
     return CrossValidation(
         measures=tuple(names),
         folds=tuple(split.name for split in splits),
@@ -194,7 +195,7 @@ def _tasks(
     is_one = isinstance(entries, str) or not isinstance(entries, Sequence)
     compared = list(map(entry_of, [entries] if is_one else entries))
     wanted, names = listed(measures)
-    reported = tuple(reported_measure(each, tool, always=True) for each in wanted)
+    reported = tuple(reported_measure(measure, tool, always=True) for measure in wanted)
     _check_names(splits, compared, names)
     if tool is not None:
         warn_lacking(tool, names, list(reported), "Leave out those, or the convention.", stacklevel=4)
@@ -203,66 +204,60 @@ def _tasks(
     plans = [plan_entry(entry, select or wanted[0], tool, seed) for entry in compared]
     for split in splits:
         _check_data(split, plans)
-    return [_Task(plan, split, reported, keep_top) for split in splits for plan in plans], names
-
-
-class Plan(NamedTuple):
-    """The candidates of an entry, and the measure that chooses among them."""
-
-    name: str
-    goal: RankingMeasure
-    candidates: list[Candidate]
+    return [
+        _Task(entry.name, plan, split, reported, keep_top)
+        for split in splits
+        for entry, plan in zip(compared, plans, strict=True)
+    ], names
 
 
 def plan_entry(
     entry: Entry, select: RankingMeasure | str, tool: Convention | None = None, seed: int = 0
 ) -> Plan:
-    """List the candidates of an entry, the same on every fold, before data are read.
+    """Return the plan of an entry, the same on every fold, before data are read.
 
+    Candidates that cannot be trained where others can are reported as failed.
     Raises `InputError` if a setting does not exist, an axis is empty, or no candidate can be made.
     """
-    method, given = entry.resolved, entry.measure or select
-    goal, trained_for = reported_measure(given, tool), _trained_for(given, tool)
-    if entry.grid is not None:
-        parts = method.parts(trained_for)
-        if len(parts) > 1:
-            names = ", ".join(part.name for part in parts)
-            raise InputError(
-                f"{entry.name}: a grid was given for {method.name!r}, which tries {names}, each with its own "
-                "grid; give one entry per method."
-            )
-        axes = {name: values for name, values in entry.grid.items() if name not in entry.settings}
-        for name, values in axes.items():
-            if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
-                raise InputError(
-                    f"{entry.name}: grid[{name!r}] is {values!r}; a list of values is needed, e.g. "
-                    f"grid={{{name!r}: [{values!r}]}}."
-                )
-        first = {name: values[0] for name, values in axes.items()}
-        candidates_of(method, trained_for, {**first, **entry.settings})  # rejects unknown settings
-        method = replace(method, grid={name: tuple(map(_plain, values)) for name, values in axes.items()})
-    candidates, _ = candidates_of(method, trained_for, entry.settings)
-    candidates = [replace(candidate, seed=seed) for candidate in distinct(candidates)]
-    _check_rankers(candidates)
-    return Plan(entry.name, goal, candidates)
-
-
-def _check_rankers(candidates: Sequence[Candidate]) -> None:
-    """Raise the first `InputError` if no ranker can be made of any candidate."""
+    measure = entry.measure or select
+    trained_for = _trained_for(measure, tool)
+    method = entry.resolved if entry.grid is None else _with_grid(entry, entry.grid, trained_for)
+    candidates = distinct(candidates_of(method, trained_for, entry.settings, seed=seed)[0])
     errors = []
     for candidate in candidates:
         try:
-            candidate.ranker().check_parameters()
+            candidate.unfitted.check_parameters()
         except InputError as error:
             errors.append(error)
-        else:
-            return
-    if errors:
+    if errors and len(errors) == len(candidates):
         raise errors[0]
+    return Plan(reported_measure(measure, tool), tuple(candidates), seed=seed)
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+def _with_grid(entry: Entry, grid: Mapping[str, Any], measure: RankingMeasure) -> Method:
+    """Return the method of an entry with the grid that replaces its own; settings replace values of it."""
+    method = entry.resolved
+    methods = method.parts(measure)
+    if len(methods) > 1:
+        names = ", ".join(single.name for single in methods)
+        raise InputError(
+            f"{entry.name}: a grid was given for {method.name!r}, which tries {names}, each with its own "
+            "grid; give one entry per method."
+        )
+    axes = {name: values for name, values in grid.items() if name not in entry.settings}
+    for name, values in axes.items():
+        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
+            raise InputError(
+                f"{entry.name}: grid[{name!r}] is {values!r}; a list of values is needed, e.g. "
+                f"grid={{{name!r}: [{values!r}]}}."
+            )
+    first = {name: values[0] for name, values in axes.items()}
+    candidates_of(method, measure, {**first, **entry.settings})  # rejects unknown settings
+    plain = {
+        name: tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+        for name, values in axes.items()
+    }
+    return replace(method, grid=plain)
 
 
 def reported_measure(
@@ -292,8 +287,8 @@ def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Co
             f"{len(splits)} folds, {len(entries)} entries, {len(measures)} measures; at least one of each "
             "is needed."
         )
-    for kind, given in (("entry", entries), ("fold", splits)):
-        names = [each.name for each in given]
+    for kind, compared in (("entry", entries), ("fold", splits)):
+        names = [item.name for item in compared]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise InputError(
@@ -304,7 +299,7 @@ def _check_names(splits: Sequence[Split], entries: Sequence[Entry], measures: Co
 
 
 def _check_data(split: Split, plans: Sequence[Plan]) -> None:
-    missing = any(c.ranker().takes_missing for plan in plans for c in plan.candidates)
+    missing = any(c.unfitted.takes_missing for plan in plans for c in plan.candidates)
     try:
         check_training(split.train, split.valid, allow_missing=missing)
         if split.test.n_features != split.train.n_features:
@@ -313,10 +308,10 @@ def _check_data(split: Split, plans: Sequence[Plan]) -> None:
                 f"{split.train.n_features}; both must have the same ones."
             )
         check_finite(split.test, "the test data", allow_missing=missing)
-        for goal in {plan.goal for plan in plans}:
-            for part in (split.train, split.valid):
-                if part is not None:
-                    check_measurable(goal, part)
+        for goal in {plan.measure for plan in plans}:
+            check_measurable(goal, split.train)
+            if split.valid is not None:
+                check_measurable(goal, split.valid)
     except InputError as error:
         raise error.at(split.name) from None
     if repeated := repeated_queries(split):
@@ -331,6 +326,7 @@ def _check_data(split: Split, plans: Sequence[Plan]) -> None:
 class _Task(NamedTuple):
     """The candidates of an entry on one split: their trainings, and the choice between them."""
 
+    entry: str
     plan: Plan
     split: Split
     measures: tuple[RankingMeasure, ...]
@@ -338,7 +334,7 @@ class _Task(NamedTuple):
 
     def cells(self) -> list[Cell]:
         """Return a training for each candidate."""
-        goal = self.plan.goal
+        goal = self.plan.measure
         every = goal, self.plan.candidates[0].measure, *self.measures
         measures = {
             f"measure {measure.name}": fingerprint(measure) for measure in every if measure is not None
@@ -360,18 +356,18 @@ class _Task(NamedTuple):
             _tried(candidate, outcome, names)
             for candidate, outcome in zip(self.plan.candidates, outcomes, strict=True)
         )
-        trained = [i for i, each in enumerate(tried) if each.status != "failed"]
+        trained = [i for i, candidate in enumerate(tried) if candidate.status != "failed"]
         if not trained:
             raise InputError(
-                f"{self.plan.name}, {self.split.name}: none of {len(tried)} candidates could be trained:",
+                f"{self.entry}, {self.split.name}: none of {len(tried)} candidates could be trained:",
                 python=outcomes[0]["failed"],
                 shell=outcomes[0]["in_shell"],
             )
-        candidates = [
-            replace(self.plan.candidates[i], valid=tried[i].chosen_by, values=_array(outcomes[i]["judged"]))
+        trials = [
+            Trial(self.plan.candidates[i], tried[i].chosen_by, values=_array(outcomes[i]["judged"]))
             for i in trained
         ]
-        chosen = trained[candidates.index(preferred(candidates))]
+        chosen = trained[trials.index(preferred(trials))]
         top = tuple(
             tuple((int(row), float(score)) for row, score in query)
             for query in outcomes[chosen].get("top", ())
@@ -381,19 +377,18 @@ class _Task(NamedTuple):
     def _keys(self) -> list[tuple[str, ...]]:
         mark = self._mark()
         return [
-            (self.plan.name, self.split.name, c.name, canonical(c.settings), mark)
-            for c in self.plan.candidates
+            (self.entry, self.split.name, c.name, canonical(c.settings), mark) for c in self.plan.candidates
         ]
 
     def _mark(self) -> str:
         """Short digest of what figures depend on except settings: with other data a cell has another key."""
         candidates = self.plan.candidates
         methods = {c.name: c.method.describe() for c in candidates}
-        parts = [{name: each[name] for name in _PARTS} for each in methods.values()]
+        described = [{name: method[name] for name in _PARTS} for method in methods.values()]
         for_all = repr(
-            (self.plan.goal, candidates[0].measure, candidates[0].seed, self.measures, self.keep_top)
+            (self.plan.measure, candidates[0].measure, self.plan.seed, self.measures, self.keep_top)
         )
-        depends = [__version__, self.split.digest, for_all, *map(canonical, parts)]
+        depends = [__version__, self.split.digest, for_all, *map(canonical, described)]
         return hashlib.sha256("\n".join(depends).encode()).hexdigest()[:12]
 
 
@@ -401,13 +396,13 @@ def _meanings(candidate: Candidate) -> dict[str, str]:
     """Return fingerprints of a method, its surrogate and its trainer, by name."""
     method, parameters = candidate.method, dict[str, Any]()
     with suppress(InputError):  # which is the result of the cell
-        parameters |= vars(candidate.ranker())
-    parts = {}
-    for part in ("surrogate", "trainer"):
-        made = parameters.pop(part, None)
-        parts[f"{part} {type(made).__name__}"] = getattr(method, part), made
-    parts[f"method {method.name}"] = type(method), parameters
-    return {name: fingerprint(part) for name, part in parts.items()}
+        parameters |= vars(candidate.unfitted)
+    meanings: dict[str, Any] = {}
+    for kind in ("surrogate", "trainer"):
+        made = parameters.pop(kind, None)
+        meanings[f"{kind} {type(made).__name__}"] = getattr(method, kind), made
+    meanings[f"method {method.name}"] = type(method), parameters
+    return {name: fingerprint(meaning) for name, meaning in meanings.items()}
 
 
 def train_and_test(
@@ -435,9 +430,9 @@ def train_and_test(
     except InputError as error:
         return {"failed": str(error), "in_shell": error.in_shell}
     seconds = round(working_time() - begun, 3)
-    judged = [
-        _values(measures, each.predict_queries(fold.valid), fold.valid)
-        for fold, each in zip(folds, trained.rankers, strict=True)
+    on_valid = [
+        _values(measures, on_fold.predict_queries(fold.valid), fold.valid)
+        for fold, on_fold in zip(folds, trained.rankers, strict=True)
     ]
     scores = ranker.predict_queries(split.test)
     values = _values(measures, scores, split.test)
@@ -448,7 +443,7 @@ def train_and_test(
         "chosen_by": json_value(trained.valid),
         "judged": json_value(trained.values),
         "train": _means(_values(measures, ranker.predict_queries(train), train)),
-        "valid": _means([np.concatenate(parts) for parts in zip(*judged, strict=True)]),
+        "valid": _means([np.concatenate(by_fold) for by_fold in zip(*on_valid, strict=True)]),
         "test": _means(values),
         "values": json_value(values),
     }
@@ -462,7 +457,7 @@ def _values(measures: tuple[RankingMeasure, ...], scores: Float64Array, q: Queri
 
 
 def _means(values: Iterable[Float64Array]) -> list[float | None]:
-    return [json_value(mean_over_queries(each)) for each in values]
+    return [json_value(mean_over_queries(per_query)) for per_query in values]
 
 
 def top_of(scores: FloatArray, q: Queries, n: int) -> list[list[tuple[int, float]]]:
@@ -476,8 +471,8 @@ def top_of(scores: FloatArray, q: Queries, n: int) -> list[list[tuple[int, float
 
 def _tried(candidate: Candidate, outcome: Mapping[str, Any], measures: Sequence[str]) -> Tried:
     means = {
-        part: dict(zip(measures, _array(outcome[part]).tolist(), strict=True)) if part in outcome else {}
-        for part in ("train", "valid", "test")
+        data: dict(zip(measures, _array(outcome[data]).tolist(), strict=True)) if data in outcome else {}
+        for data in ("train", "valid", "test")
     }
     return Tried(
         method=candidate.name,

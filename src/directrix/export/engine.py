@@ -1,8 +1,9 @@
-"""`checker`: whether a ranker can be exported to an engine, known before it is trained."""
+"""`Engine`: whether a ranker can be exported to it, known before it is trained."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from directrix.data.frames import Categories
 from directrix.data.scale import fit_scale
 from directrix.export.formula import formula_from
-from directrix.export.target import target
+from directrix.export.target import ExportTarget, target
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
@@ -24,40 +25,57 @@ _MOST = 1000
 """Columns that the trees of a check split, since names are alike and formats limit columns in use."""
 
 
-def checker(engine: str, q: Any) -> Callable[[Any], None]:
-    """Return a function that raises `InputError` for a ranker whose model of these data cannot be exported.
+@dataclass(frozen=True)
+class Engine:
+    """A program that must be able to run a ranker, by the name of its export target."""
 
-    It writes a small model of the same kind for the engine, and keeps no file. It does not see that a trained
-    model is too large for a format.
+    target: ExportTarget
 
-    Parameters
-    ----------
-    engine : str
-        A target, with a version if needed.
-    q : Queries or ShardedQueries
-        Training data.
-    """
-    chosen, has_missing = target(engine), q.missing == "nan" and missing_values(q) > 0
-    known: set[str] = set()
+    @classmethod
+    def named(cls, text: str) -> Engine:
+        """Return the engine of a target, with a version if needed."""
+        return cls(target(text))
 
-    def check(ranker: Any) -> None:
-        given = vars(ranker)
-        key = str([ranker.model_type, *map(given.get, ("scale", "hidden", "residual", "lightgbm_params"))])
-        if key in known:
-            return
-        scale = fit_scale(given.get("scale"), np.vstack([np.zeros(q.n_features), np.ones(q.n_features)]))
-        n_columns = q.n_features * (1 if scale is None else scale.n_columns)
-        takes_zeros = bool((given.get("lightgbm_params") or {}).get("zero_as_missing"))
-        decision = ZERO | LEFT if takes_zeros else NAN if has_missing else 0
-        model, params = _model(ranker, n_columns, q.categories, decision)
-        of_data = q.n_features, q.feature_names, q.categories, q.missing
-        formula = formula_from(FittedModel(ranker.model_type, model, params, *of_data, scale, training={}))
-        chosen.content(formula)
-        if has_missing:
-            chosen.check_filled(formula)
-        known.add(key)
+    @property
+    def title(self) -> str:
+        """Description for users."""
+        return self.target.title
 
-    return check
+    @property
+    def takes_ensembles(self) -> bool:
+        """Whether it runs the mean of several models."""
+        return not self.target.models
+
+    def checker(self, q: Any) -> Callable[[Any], None]:
+        """Return a function that raises `InputError` for a ranker whose model cannot be exported.
+
+        It writes a small model of the same kind for the engine, and keeps no file. It does not see that a
+        trained model is too large for a format. ``q`` are the training queries.
+        """
+        has_missing = q.missing == "nan" and missing_values(q) > 0
+        passed: set[str] = set()
+
+        def check(ranker: Any) -> None:
+            given = vars(ranker)
+            arguments = map(given.get, ("scale", "hidden", "residual", "lightgbm_params"))
+            key = str([ranker.model_type, *arguments])
+            if key in passed:
+                return
+            scale = fit_scale(given.get("scale"), np.vstack([np.zeros(q.n_features), np.ones(q.n_features)]))
+            n_columns = q.n_features * (1 if scale is None else scale.n_columns)
+            takes_zeros = bool((given.get("lightgbm_params") or {}).get("zero_as_missing"))
+            decision = ZERO | LEFT if takes_zeros else NAN if has_missing else 0
+            model, params = _model(ranker, n_columns, q.categories, decision)
+            of_data = q.n_features, q.feature_names, q.categories, q.missing
+            formula = formula_from(
+                FittedModel(ranker.model_type, model, params, *of_data, scale, training={})
+            )
+            self.target.content(formula)
+            if has_missing:
+                self.target.check_filled(formula)
+            passed.add(key)
+
+        return check
 
 
 def _model(

@@ -14,9 +14,8 @@ from directrix.experiments.inspection import Inspection
 from directrix.parameters import whole
 from directrix.reports.figures import STYLE, draw_panel, need_plot
 from directrix.reports.report import Curve, Figure, Panel
-from directrix.search.candidates import Candidate
-from directrix.search.clock import LearningCurve
 from directrix.search.search import SearchResult
+from directrix.search.trial import LearningCurve, Trial
 from directrix.types import Array, Float64Array
 
 _Path = tuple[Float64Array, Float64Array]
@@ -40,17 +39,17 @@ def training_figures(
 def _race(result: SearchResult) -> list[Figure]:
     """One line per candidate, one color per method, or per candidate if there is one method."""
     measure = result.ranker.measure_.name
-    candidates = [c for c in result.candidates if np.isfinite(c.valid)]
-    if not candidates:
+    trials = [trial for trial in result.trials if np.isfinite(trial.valid)]
+    if not trials:
         return []
-    name_of = _by_settings if len({c.name for c in candidates}) == 1 else _by_method
-    if len(candidates) > _LABELS:
+    name_of = _by_settings if len({trial.name for trial in trials}) == 1 else _by_method
+    if len(trials) > _LABELS:
         name_of = _by_method
-    ends = [c.valid for c in candidates]
+    ends = [trial.valid for trial in trials]
     floor = min(ends) - (max(ends) - min(ends))
     paths: dict[str, list[_Path]] = {}
-    for c in candidates:
-        paths.setdefault(name_of(c, candidates), []).append(_path(c, floor))
+    for trial in trials:
+        paths.setdefault(name_of(trial, trials), []).append(_path(trial, floor))
     curves = []
     for label, of_label in paths.items():
         x, y = (_broken([path[axis] for path in of_label]) for axis in (0, 1))
@@ -63,28 +62,29 @@ def _race(result: SearchResult) -> list[Figure]:
         "begins where it comes near the others, and ends at the figures of the table; a training that "
         "evaluates only its last step is a point.",
         (panel,),
-        f"{measure} against seconds of {len(candidates)} candidates; their table has the ends",
+        f"{measure} against seconds of {len(trials)} candidates; their table has the ends",
     )
     return [figure]
 
 
-def _by_method(candidate: Candidate, _: Sequence[Candidate]) -> str:
-    return candidate.name
+def _by_method(trial: Trial, _: Sequence[Trial]) -> str:
+    return trial.name
 
 
-def _by_settings(candidate: Candidate, others: Sequence[Candidate]) -> str:
+def _by_settings(trial: Trial, others: Sequence[Trial]) -> str:
     """The settings in which the candidates differ."""
-    varied = {k: v for k, v in candidate.settings.items() if any(c.settings[k] != v for c in others)}
-    return settings_text(varied) if varied else candidate.name
+    settings = [other.candidate.settings for other in others]
+    varied = {k: v for k, v in trial.candidate.settings.items() if any(other[k] != v for other in settings)}
+    return settings_text(varied) if varied else trial.name
 
 
-def _path(candidate: Candidate, floor: float) -> _Path:
+def _path(trial: Trial, floor: float) -> _Path:
     """Seconds, and the best measure so far where it is above the floor; the end is that of the table."""
     seconds, best = np.zeros(0), np.zeros(0)
-    if candidate.curve is not None and np.isfinite(candidate.curve.valid).any():
-        seconds, best = candidate.curve.seconds, candidate.curve.best
+    if trial.curve is not None and np.isfinite(trial.curve.valid).any():
+        seconds, best = trial.curve.seconds, trial.curve.best
     near = best >= floor
-    return np.append(seconds[near], candidate.seconds), np.append(best[near], candidate.valid)
+    return np.append(seconds[near], trial.seconds), np.append(best[near], trial.valid)
 
 
 def _broken(parts: Sequence[Float64Array]) -> Float64Array:
@@ -94,15 +94,14 @@ def _broken(parts: Sequence[Float64Array]) -> Float64Array:
 
 def _learning(result: SearchResult, n_folds: int) -> list[Figure]:
     """One figure for what was chosen, or for every member of an ensemble that has steps."""
-    candidates = result.members or (result.chosen,)
-    numbered = ((f"learning-{i}", c) for i, c in enumerate(candidates, 1))
-    figures = [_learning_of(c, name, result.ranker.measure_.name, n_folds) for name, c in numbered]
+    numbered = ((f"learning-{i}", trial) for i, trial in enumerate(result.members or (result.chosen,), 1))
+    figures = [_learning_of(trial, name, result.ranker.measure_.name, n_folds) for name, trial in numbered]
     return [figure for figure in figures if figure is not None]
 
 
-def _learning_of(candidate: Candidate, name: str, measure: str, n_folds: int) -> Figure | None:
+def _learning_of(trial: Trial, name: str, measure: str, n_folds: int) -> Figure | None:
     """The measure, if it was evaluated after every step, and the loss, each in its panel."""
-    curve = candidate.curve
+    curve = trial.curve
     if curve is None or len(curve.steps) < 2:
         return None
     panels = learning_panels(curve, measure, mark_best=n_folds == 1)  # each fold keeps its own step
@@ -111,7 +110,7 @@ def _learning_of(candidate: Candidate, name: str, measure: str, n_folds: int) ->
     judged = bool(np.isfinite(curve.valid).any())
     shown = f"{measure} on the validation queries, and {loss}" if judged else loss
     kept = "" if judged else "; the last step is kept"
-    title = f"Learning curve of {candidate.label}{over}: {shown}, after every step{kept}."
+    title = f"Learning curve of {trial.label}{over}: {shown}, after every step{kept}."
     return Figure(name, title, panels, f"{measure} and loss against steps") if panels else None
 
 

@@ -17,6 +17,7 @@ from directrix.reports.rankings import top_rankings
 from directrix.reports.report import PerQuery, Report, Section
 from directrix.reports.write import write_page
 from directrix.search.search import SearchResult
+from directrix.search.trial import SAMPLE
 from directrix.tables import Table, Value, escaped_markdown, json_value
 
 _COMMAND = "directrix.experiments.write_training_report(result, path, queries, valid)"
@@ -28,7 +29,7 @@ _FEATURES = 20
 def write_training_report(
     result: SearchResult,
     path: str | os.PathLike[str],
-    q: Queries,
+    queries: Queries,
     valid: Queries | None = None,
     *,
     names: tuple[str, str] = _NAMES,
@@ -46,7 +47,7 @@ def write_training_report(
         Returned by `AutoRanker.search`, which keeps it as ``search_``.
     path : path
         The HTML file; an existing one is replaced.
-    q, valid : Queries
+    queries, valid : Queries
         As they were given to the search.
     names : (str, str)
         Their names on the page.
@@ -73,14 +74,14 @@ def write_training_report(
     >>> result = AutoRanker(method="ApproxNDCG", settings={"max_iter": 5}).search(queries)
     >>> write_training_report(result, "report.html", queries)  # doctest: +SKIP
     """
-    inspection = inspect_search(result, q, valid)
-    write_page(Path(path), training_report(result, inspection, q, valid, names=names, command=command))
+    inspection = inspect_search(result, queries, valid)
+    write_page(Path(path), training_report(result, inspection, queries, valid, names=names, command=command))
 
 
 def training_report(
     result: SearchResult,
     inspection: Inspection,
-    q: Queries,
+    queries: Queries,
     valid: Queries | None = None,
     *,
     names: tuple[str, str] = _NAMES,
@@ -88,7 +89,7 @@ def training_report(
 ) -> Report:
     """Return the report of a search; see `write_training_report`."""
     measure = result.ranker.measure_.name
-    race, data = _race_table(result, inspection), _data_table(q, valid, names)
+    race, data = _race_table(result, inspection), _data_table(queries, valid, names)
     importance, compared = inspection.importance.tables(_FEATURES), _compared(result, inspection)
     sections = (
         Section("Data", (data,)),
@@ -121,8 +122,8 @@ def race_table(result: SearchResult) -> Table:
     name = result.ranker.measure_.name
     heads = ("candidate", f"{name} valid", "error", f"{name} train", "steps", "status", "seconds", "")
     rows: list[tuple[Value, ...]] = [
-        (c.label, c.valid, c.error, c.train, c.steps, c.status, f"{c.seconds:.1f}", result.part_of(c))
-        for c in result.candidates
+        (t.label, t.valid, t.error, t.train, t.steps, t.status, f"{t.seconds:.1f}", result.part_of(t))
+        for t in result.trials
     ]
     if (single := result.baseline) is not None:
         rows.append((single.label, single.valid, single.error, single.train, None, "", "", single.outcome))
@@ -135,15 +136,15 @@ def _race_table(result: SearchResult, inspection: Inspection) -> Table:
     heads, rows = race.columns, race.rows
     values = next(iter(inspection.values.values()))
     wider: list[tuple[Value, ...]] = []
-    compared: list[Any] = [*result.candidates, *filter(None, [result.baseline])]
-    for c, (label, valid, error, *others, outcome) in zip(compared, rows, strict=True):
-        lead: tuple[Value, Value] = mean_and_error(values[: len(c.values)] - c.values)
-        is_chosen = c is result.chosen and not result.members
-        if math.isnan(c.valid) or c.outcome == "sample" or c.progress or is_chosen:
+    compared: list[Any] = [*result.trials, *filter(None, [result.baseline])]
+    for trial, (label, valid, error, *others, outcome) in zip(compared, rows, strict=True):
+        lead: tuple[Value, Value] = mean_and_error(values[: len(trial.values)] - trial.values)
+        is_chosen = trial is result.chosen and not result.members
+        if math.isnan(trial.valid) or trial.outcome == SAMPLE or trial.progress or is_chosen:
             lead = None, None
         wider.append(tuple(map(_or_none, (label, outcome, valid, error, *lead, *others))))
     return Table(
-        f"All {len(result.candidates)} candidates, in the order of preference",
+        f"All {len(result.trials)} candidates, in the order of preference",
         (heads[0], "outcome", *heads[1:3], "lead", "its error", *heads[3:-1]),
         tuple(wider),
         notes=(
@@ -160,15 +161,15 @@ def _or_none(value: Value) -> Value:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _data_table(q: Queries, valid: Queries | None, names: tuple[str, str]) -> Table:
+def _data_table(queries: Queries, valid: Queries | None, names: tuple[str, str]) -> Table:
     heads = ("data", "queries", "documents", "per query", "features", "labels")
     rows = []
-    for name, part in zip(names, (q, valid), strict=True):
-        if part is not None:
-            sizes = np.diff(part.qptr)
+    for name, data in zip(names, (queries, valid), strict=True):
+        if data is not None:
+            sizes = np.diff(data.qptr)
             span = f"{sizes.min()} to {sizes.max()}"
-            labels = f"{part.labels.min():g} to {part.labels.max():g}"
-            rows.append((name, part.n_queries, part.n_docs, span, part.n_features, labels))
+            labels = f"{data.labels.min():g} to {data.labels.max():g}"
+            rows.append((name, data.n_queries, data.n_docs, span, data.n_features, labels))
     return Table("Queries and documents", heads, tuple(rows))
 
 
@@ -231,8 +232,8 @@ def _how(result: SearchResult, inspection: Inspection, *, has_valid: bool) -> tu
 
 def _bias(result: SearchResult) -> str:
     """Say what the queries of the comparison with the baseline chose, which makes its lead too high."""
-    chosen = [f"the candidate among {len(result.candidates)}"] if len(result.candidates) > 1 else []
-    if any(candidate.method.keeps_best for candidate in result.members or (result.chosen,)):
+    chosen = [f"the candidate among {len(result.trials)}"] if len(result.trials) > 1 else []
+    if any(trial.candidate.method.keeps_best for trial in result.members or (result.chosen,)):
         chosen.append("the best step of a training")
     bias = f"The same queries chose {' and '.join(chosen)}, so this lead is too high. " if chosen else ""
     return f"{bias}`directrix compare` with test queries has the last word."
@@ -245,8 +246,8 @@ def _settings(result: SearchResult) -> dict[str, object]:
         "selection": result.selection,
         "folds": result.folds,
         "seed": result.seed,
-        "chosen": json_value({result.chosen.name: dict(result.chosen.settings)}),
-        "members": [c.label for c in result.members],
+        "chosen": json_value({result.chosen.name: dict(result.chosen.candidate.settings)}),
+        "members": [trial.label for trial in result.members],
         "data": record["data"],
         "versions": record["versions"],
     }

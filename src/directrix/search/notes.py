@@ -1,4 +1,4 @@
-"""Explanations of the choice of a candidate, and notes on a search."""
+"""Explanations of the choice, and notes on a search."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from directrix.errors import InputError, amount
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.means import mean_and_error
-from directrix.rankers.method import Method
-from directrix.search.candidates import DROPPED, SAMPLE, UNTRAINED, Candidate
-from directrix.search.choice import Blend, contenders, difference, ranked
+from directrix.search import rules
+from directrix.search.choice import Choice, contenders, difference, ranked
 from directrix.search.folds import Fold
+from directrix.search.plan import Plan
 from directrix.search.single_feature import Baseline
+from directrix.search.trial import DROPPED, SAMPLE, UNTRAINED, Trial
 from directrix.types import Float64Array
 
 
-def standing(trained: Candidate, tried: Sequence[Candidate], measure: RankingMeasure) -> str:
-    """Return one line on the result of a candidate, compared with those ``tried`` so far."""
-    best = ranked(contenders(tried))[0]
+def standing(trained: Trial, trials: Sequence[Trial], measure: RankingMeasure) -> str:
+    """Return one line on the result of a trial, compared with those so far."""
+    best = ranked(contenders(trials))[0]
     if trained.progress:
         reason = f"stopped after {trained.progress}"
     elif trained.outcome == DROPPED:
@@ -36,28 +37,36 @@ def standing(trained: Candidate, tried: Sequence[Candidate], measure: RankingMea
     return f"{trained.label}: {measure.name} {trained.valid:.4f}, {trained.seconds:.1f} s; {reason}"
 
 
-def why_chosen(chosen: Candidate, candidates: Sequence[Candidate], measure: RankingMeasure) -> str:
-    """Compare the choice with the best candidate of the other methods, query by query."""
-    able = contenders(candidates)
-    others = [c for c in able if c.name != chosen.name and not math.isnan(c.valid)]
+def why(choice: Choice, trials: Sequence[Trial], measure: RankingMeasure) -> str:
+    """Compare the chosen trial with the best of the other methods, or an ensemble with its best member."""
+    if choice.members:
+        ahead, error, n = choice.lead
+        labels = ", ".join(trial.label for trial in choice.members)
+        return (
+            f"{measure.name} {choice.valid:.4f}, the mean of {len(choice.members)} candidates, none of them "
+            f"behind the first by more than two standard errors: {labels}; {ahead:+.4f}{_spread(error)} "
+            f"compared with the first over {amount(n, 'queries')}"
+        )
+    chosen, able = choice.best, contenders(trials)
+    others = [trial for trial in able if trial.name != chosen.name and not math.isnan(trial.valid)]
     value = f"{measure.name} {chosen.valid:.4f}"
     if chosen.progress:
         value += f", stopped after {chosen.progress}"
     if not others or math.isnan(chosen.valid):
-        count = sum(c.name == chosen.name for c in able)
-        of = f"the best of {count} settings of" if count > 1 else "the only candidate of"
-        return f"{value}, {of} {chosen.name}"
+        count = sum(trial.name == chosen.name for trial in able)
+        rank = f"the best of {count} settings of" if count > 1 else "the only candidate of"
+        return f"{value}, {rank} {chosen.name}"
     second = ranked(others)[0]
     ahead, error = difference(chosen, second)
     n = int((~np.isnan(chosen.values - second.values)).sum())
     apart = f"{abs(ahead):.4f}{_spread(error)} over {amount(n, 'queries')}"
     if ahead < 0.0:
         reason = f"and {chosen.name} comes first in the order of preference"
-        if second.needs_queries and not chosen.needs_queries:
+        if second.candidate.needs_queries and not chosen.candidate.needs_queries:
             reason = "too little for a model that needs all documents of a query to score one"
         return f"{value}; {second.label} is ahead by {apart}, {reason}"
     text = f"{value}, ahead of the best other method, {second.label}, by {apart}"
-    return text if ahead > 2.0 * error else f"{text}; a difference this small may be chance"
+    return text if ahead > rules.CLEARLY * error else f"{text}; a difference this small may be chance"
 
 
 def _spread(error: float) -> str:
@@ -65,19 +74,8 @@ def _spread(error: float) -> str:
     return "" if math.isnan(error) else f" +- {error:.4f}"
 
 
-def why_blended(mixed: Blend, measure: RankingMeasure) -> str:
-    """Return the members of an ensemble in words, and its lead over the best of them."""
-    ahead, error, n = mixed.lead
-    parts = ", ".join(candidate.label for candidate in mixed.members)
-    return (
-        f"{measure.name} {mixed.valid:.4f}, the mean of {len(mixed.members)} candidates, none of them behind "
-        f"the first by more than two standard errors: {parts}; {ahead:+.4f}{_spread(error)} compared with "
-        f"the first over {amount(n, 'queries')}"
-    )
-
-
 def notes_on_data(
-    folds: Sequence[Fold], measure: RankingMeasure, best: Candidate, ranker: Any, gap: float
+    folds: Sequence[Fold], measure: RankingMeasure, best: Trial, ranker: Any, gap: float
 ) -> Iterator[str]:
     """Yield notes on validation queries without differences, on gains, and on scaling by query."""
     if math.isnan(best.valid):
@@ -116,29 +114,25 @@ def notes_on_features(
         )
     if baseline is not None:
         ahead, error = mean_and_error(values - baseline.values[: len(values)])  # of the folds so far
-        if not ahead > 2.0 * error:  # true of an unknown error
+        if not ahead > rules.CLEARLY * error:  # true of an unknown error
             where = "ahead of" if ahead > 0.0 else "not ahead of"
-            chance = "" if ahead < -2.0 * error else ", which may be chance"
+            chance = "" if ahead < -rules.CLEARLY * error else ", which may be chance"
             yield f"{where} the {baseline.label}: difference {ahead:+.4f}{_spread(error)}{chance}"
 
 
-def notes_on_methods(
-    absent: Sequence[Method],
-    unable: Mapping[str, Sequence[str]],
-    failed: Mapping[str, InputError],
-) -> Iterator[str]:
-    """Yield notes on methods without their package, ``unable`` by reason, and ``failed`` ones."""
+def notes_on_methods(plan: Plan, failed: Mapping[str, InputError]) -> Iterator[str]:
+    """Yield notes on methods without their package, on those that a plan excludes, and on ``failed`` ones."""
     packages: dict[str | None, list[str]] = {}
-    for method in absent:
+    for method in plan.absent:
         packages.setdefault(KINDS[method.model].needs, []).append(method.name)
     for package, names in packages.items():
         yield (
             f"{', '.join(names)}: not trained, because the package {package} is not installed; type: pip "
             f"install {package}"
         )
-    for reason, without in unable.items():
-        if without:
-            yield f"{', '.join(without)}: not trained, because they {reason}"
+    for reason, excluded in plan.excluded.items():
+        if excluded:
+            yield f"{', '.join(excluded)}: not trained, because they {reason}"
     by_error: dict[str, list[str]] = {}
     for name, error in failed.items():
         by_error.setdefault(str(error), []).append(name)
@@ -149,19 +143,19 @@ def notes_on_methods(
 def notes_on_budget(
     budget: float,
     used: float,
-    candidates: Sequence[Candidate],
+    trials: Sequence[Trial],
     untried: Sequence[str],
     compiling: float = 0.0,
 ) -> Iterator[str]:
     """Yield notes on runs that were stopped or skipped, and on the seconds of a time budget."""
     stopped = [
         f"{c.label} after {c.progress}{' on the sample' if c.outcome == SAMPLE else ''}"
-        for c in candidates
+        for c in trials
         if c.progress and c.outcome != UNTRAINED
     ]
-    begun = {c.label: c.name for c in candidates if c.outcome == UNTRAINED}  # also on a sample
+    begun = {c.label: c.name for c in trials if c.outcome == UNTRAINED}  # also on a sample
     if stopped:
-        finished = any(not c.outcome for c in candidates)
+        finished = any(not c.outcome for c in trials)
         rule = "chosen only if ahead of all that finished" if finished else "no candidate finished"
         yield f"stopped before the end ({rule}): {', '.join(stopped)}"
     if untrained := Counter([*begun.values(), *untried]):

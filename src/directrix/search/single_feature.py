@@ -14,11 +14,9 @@ from directrix.data.queries import Queries
 from directrix.data.sparse import column_reader
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.means import mean_and_error, mean_evaluator, mean_over_queries, values_of
+from directrix.search import rules
 from directrix.search.folds import Fold, sample
 from directrix.types import Float64Array
-
-_MOST_FEATURES = 1000
-_MOST_DOCS = 60_000  # on which features are compared
 
 
 @dataclass(frozen=True)
@@ -46,11 +44,11 @@ def best_feature(q: Queries, measure: RankingMeasure) -> SingleFeature:
 
     def single(f: int, sign: float) -> SingleFeature:
         name = f + 1 if q.feature_names is None else q.feature_names[f]
-        label = f"single feature {name}" + ", low first" * (sign < 0.0)
+        label = f"single feature {name}{', low first' if sign < 0.0 else ''}"
         return SingleFeature(f, sign, label, mean(_signed(column(f), sign)))
 
     every = (single(f, sign) for f in _numbers(q) for sign in (1.0, -1.0))
-    return max(every, key=lambda one: -math.inf if math.isnan(one.train) else one.train)
+    return max(every, key=lambda feature: -math.inf if math.isnan(feature.train) else feature.train)
 
 
 def _numbers(q: Queries) -> list[int]:
@@ -60,8 +58,8 @@ def _numbers(q: Queries) -> list[int]:
 
 def _signed(values: Float64Array, sign: float) -> Float64Array:
     scores = sign * values
-    known = scores[~np.isnan(scores)]
-    return np.where(np.isnan(scores), (known.min() if len(known) else 0.0) - 1.0, scores)
+    present = scores[~np.isnan(scores)]
+    return np.where(np.isnan(scores), (present.min() if len(present) else 0.0) - 1.0, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +80,14 @@ def baseline_of(folds: Sequence[Fold], measure: RankingMeasure, seed: int) -> Ba
 
     The result is None if features are on disk, more than a thousand, or all categories.
     """
-    in_memory = all(part.held == "memory" for fold in folds for part in (fold.train, fold.valid))
-    if not in_memory or not 0 < len(_numbers(folds[0].train)) <= _MOST_FEATURES:
+    in_memory = all(data.held == "memory" for fold in folds for data in (fold.train, fold.valid))
+    if not in_memory or not 0 < len(_numbers(folds[0].train)) <= rules.BASELINE_FEATURES:
         return None
     chosen = []
     for fold in folds:
-        part = sample(fold, _MOST_DOCS, seed) if fold.train.n_docs > _MOST_DOCS else fold
-        chosen.append(best_feature(part.train, measure))
+        is_large = fold.train.n_docs > rules.BASELINE_DOCS
+        drawn = sample(fold, rules.BASELINE_DOCS, seed) if is_large else fold
+        chosen.append(best_feature(drawn.train, measure))
     counts = Counter(single.label for single in chosen)
     (label, n), *others = counts.most_common()
     values = np.concatenate(

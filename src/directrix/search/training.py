@@ -23,22 +23,26 @@ from directrix.rankers.means import (
     values_of,
 )
 from directrix.rankers.named_trainers import planned_steps
-from directrix.search.candidates import CUT_SHORT, DROPPED, INCOMPLETE, UNTRAINED, Candidate
-from directrix.search.clock import (
-    HIGHEST_RATE,
-    HIGHEST_RATE_OF_MANY,
-    Clock,
+from directrix.search import rules
+from directrix.search.clock import Clock, Pace
+from directrix.search.folds import Fold, few
+from directrix.search.plan import Candidate
+from directrix.search.trial import (
+    CUT_SHORT,
+    DROPPED,
+    INCOMPLETE,
+    UNTRAINED,
     LearningCurve,
-    Pace,
+    Trial,
     mean_curve,
 )
-from directrix.search.folds import MANY_DOCS, Fold, few
 from directrix.threads import ignore_interrupts
 from directrix.types import Float64Array, Step
 
 _STEPS = ("best", "iterations", "epochs", "rounds")  # counts of results, the first one that there is
-Fit = Callable[[Candidate, int], Candidate]
-"""Returns a candidate with its ranker, trained on the fold of this number."""
+
+Fit = Callable[[Candidate, int], Trial]
+"""Returns the trial of a candidate on the fold of a number: a ranker, a learning curve and the seconds."""
 
 
 def train_candidate(
@@ -48,8 +52,8 @@ def train_candidate(
     clock: Clock,
     is_hopeless: Callable[[Float64Array], bool] | None = None,
     fit: Fit | None = None,
-) -> Candidate:
-    """Return a candidate with its figures, one ranker for each fold, and scores.
+) -> Trial:
+    """Return the trial of a candidate, with one ranker for each fold, and scores.
 
     A run that used up its share of the time budget is evaluated as it is. Trees may get a learning rate that
     suits the time (see `Pace`), which is added to the settings. After each fold except the last,
@@ -57,8 +61,9 @@ def train_candidate(
     stopped, the result has the folds before, or the first one as it is.
     """
     fit = fit or (lambda candidate, number: train_fold(candidate, folds[number], measure, clock))
+    fitted: list[Trial] = []
     values: list[Float64Array] = []
-    rankers, curves, train, steps, scores = [], [], [], [], []
+    train, steps, scores = [], [], []
     seconds, outcome, progress = 0.0, "", ""
     for number, fold in enumerate(folds):
         may_drop = None if clock.cut_at is not None else is_hopeless
@@ -69,42 +74,40 @@ def train_candidate(
             outcome = DROPPED
             break
         clock.start_fold(len(folds) - number)
-        fitted = fit(candidate, number)
+        on_fold = fit(candidate, number)
         if number and clock.is_stopped:
             outcome, clock.cut_at = INCOMPLETE, None
             break
         begun = working_time()
-        candidate = replace(candidate, settings=fitted.settings)
-        (ranker,) = fitted.rankers
-        rankers.append(ranker)
-        curves.append(fitted.curve or LearningCurve.of((), {}))
-        on_judge = fold.scores(ranker)
-        values.append(values_of(measure, on_judge, fold.judged))
+        fitted.append(on_fold)
+        candidate, (ranker,) = on_fold.candidate, on_fold.rankers
+        fold_scores = fold.scores(ranker)
+        values.append(values_of(measure, fold_scores, fold.labeled))
         mean, spread = _on_training_queries(ranker, fold.train, measure)
         train.append(mean)
         if spread is not None:
-            scores.append(on_judge / spread if spread > 0.0 else np.zeros(len(on_judge)))
+            scores.append(fold_scores / spread if spread > 0.0 else np.zeros(len(fold_scores)))
         counts = ranker.result_.counts  # of the steps of the ranker that was kept
-        steps.append(next((int(counts[of]) for of in _STEPS if of in counts), 0))
-        seconds += fitted.seconds + working_time() - begun
+        steps.append(next((int(counts[name]) for name in _STEPS if name in counts), 0))
+        seconds += on_fold.seconds + working_time() - begun
     planned, done = planned_steps(ranker), clock.cut_at
     if done is not None and done != planned:  # otherwise the time ended with the training
-        of = "" if planned is None else f" of {planned}"
-        progress = f"{done}{of} {'trees' if candidate.method.model == 'trees' else 'steps'}"
+        total = "" if planned is None else f" of {planned}"
+        progress = f"{done}{total} {'trees' if candidate.method.model == 'trees' else 'steps'}"
         outcome = (outcome or CUT_SHORT) if done else UNTRAINED
-    judged = np.concatenate(values)
-    return replace(
+    every = np.concatenate(values)
+    return Trial(
         candidate,
-        valid=mean_over_queries(judged),
+        valid=mean_over_queries(every),
         train=float(np.mean(train)),
         steps=int(np.median(steps)),
         status=ranker.result_.status,
         seconds=seconds,
-        values=judged,
+        values=every,
         outcome=outcome,
-        curve=mean_curve(curves),
+        curve=mean_curve([trial.curve or LearningCurve.of((), {}) for trial in fitted]),
         progress=progress,
-        rankers=tuple(rankers),
+        rankers=tuple(trial.rankers[0] for trial in fitted),
         scores=np.concatenate(scores) if scores else np.zeros(0),
     )
 
@@ -118,46 +121,46 @@ def _unwarned() -> Iterator[None]:
 
 
 @_unwarned()
-def train_fold(candidate: Candidate, fold: Fold, measure: RankingMeasure, clock: Clock) -> Candidate:
-    """Return a candidate with its ranker, trained on a fold, its learning curve and the seconds."""
+def train_fold(candidate: Candidate, fold: Fold, measure: RankingMeasure, clock: Clock) -> Trial:
+    """Return the trial of a candidate on a fold, not yet evaluated: its ranker, curve and seconds."""
     begun = working_time()
     ranker = candidate.ranker()
     valid = fold.valid if candidate.method.keeps_best and fold.can_choose(measure) else None
     if fold.train.held == "shards":
         ranker.fit_shards(fold.train, valid, measure=measure, callback=clock.watch)
-        return replace(
-            candidate,
-            rankers=(ranker,),
-            seconds=working_time() - begun,
-        )
+        return Trial(candidate, rankers=(ranker,), seconds=working_time() - begun)
     is_free = candidate.method.model == "trees" and "learning_rate" not in candidate.settings
-    highest = HIGHEST_RATE_OF_MANY if fold.train.n_docs > MANY_DOCS else HIGHEST_RATE
+    highest = rules.RATE_OF_MANY if fold.train.n_docs > rules.MANY_DOCS else rules.RATE
     pace = Pace(clock, ranker.learning_rate, ranker.n_trees, highest) if is_free else Pace(clock)
     doc_weight, query_weight = fold.weights
     ranker.fit_queries(
         fold.train, valid, measure=measure, doc_weight=doc_weight, query_weight=query_weight, callback=pace
     )
-    taken = working_time() - begun
+    seconds = working_time() - begun
     if pace.better_rate is not None:
         faster = {**candidate.settings, "learning_rate": pace.better_rate}
         again = train_fold(replace(candidate, settings=faster), fold, measure, clock)
-        return replace(again, seconds=again.seconds + taken)
-    curve = LearningCurve.of(ranker.result_.trace, pace.seconds)
-    return replace(candidate, rankers=(ranker,), curve=curve, seconds=taken)
+        return replace(again, seconds=again.seconds + seconds)
+    return Trial(
+        candidate,
+        rankers=(ranker,),
+        curve=LearningCurve.of(ranker.result_.trace, pace.seconds),
+        seconds=seconds,
+    )
 
 
 @_unwarned()
-def refit(candidate: Candidate, q: Queries, weights: Weights, measure: RankingMeasure, clock: Clock) -> Any:
-    """Train the ranker of a candidate on all queries, with as many steps as it had on the folds."""
-    clock.start_refit(candidate.name)
-    limited = candidate.method.keeps_best or candidate.progress
-    steps = candidate.steps if limited else math.inf
+def refit(trial: Trial, queries: Queries, weights: Weights, measure: RankingMeasure, clock: Clock) -> Any:
+    """Train the ranker of a trial on all queries, with as many steps as it had on the folds."""
+    clock.start_refit(trial.name)
+    is_limited = trial.candidate.method.keeps_best or trial.progress
+    steps = trial.steps if is_limited else math.inf
 
     def watch(step: Step) -> bool:
         return clock.watch(step) or step.iteration >= steps
 
-    return candidate.ranker().fit_queries(
-        q, measure=measure, doc_weight=weights[0], query_weight=weights[1], callback=watch
+    return trial.candidate.ranker().fit_queries(
+        queries, measure=measure, doc_weight=weights[0], query_weight=weights[1], callback=watch
     )
 
 
@@ -171,73 +174,62 @@ def _on_training_queries(ranker: Any, train: Any, measure: RankingMeasure) -> tu
     return mean_over_queries(values_of(measure, scores, train)), spread_within_queries(scores, train)
 
 
-class Ahead:
-    """Trains candidates on folds in processes, ahead of a search that uses the rankers in its own order.
-
-    The search decides after every fold whether a candidate continues. Superfluous runs, at most ``n_jobs``
-    for each dropped candidate, are discarded, so the decisions are those of one process.
-    """
-
-    def __init__(
-        self, candidates: Sequence[Candidate], folds: Sequence[Fold], measure: RankingMeasure, n_jobs: int
-    ) -> None:
-        from joblib import Parallel, delayed
-
-        self._done = set[int]()
-        # Arrays that are mapped read-only would be another type, for which Numba compiles again.
-        parallel = Parallel(n_jobs, return_as="generator", pre_dispatch="n_jobs", batch_size=1, mmap_mode="c")
-        self._running: Any = parallel(
-            delayed(_attempt)((number, fold), candidates[number], folds[fold], measure)
-            for number in range(len(candidates))
-            for fold in range(len(folds))
-            if number not in self._done
-        )
-
-    def take(self, number: int, fold: int) -> Candidate:
-        """Return a candidate trained on a fold, or raise the `InputError` of its training."""
-        taken = next(result for place, result in self._running if place == (number, fold))
-        if isinstance(taken, InputError):
-            raise taken
-        trained: Candidate = taken
-        return trained
-
-    def end(self, number: int) -> None:
-        """Train no more folds of a candidate."""
-        self._done.add(number)
-
-    def close(self) -> None:
-        """Stop runs in progress."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib warns of trainings that are left out, as was asked
-            self._running.close()
-
-
 @contextmanager
-def training_ahead(
-    candidates: Sequence[Candidate], folds: Sequence[Fold], measure: RankingMeasure, n_jobs: int
-) -> Iterator[Ahead | None]:
-    """Train in several processes within the block; yield None for one process."""
-    from joblib import effective_n_jobs
+def fitting(
+    candidates: Sequence[Candidate],
+    folds: Sequence[Fold],
+    measure: RankingMeasure,
+    clock: Clock,
+    n_jobs: int,
+) -> Iterator[Fit]:
+    """Yield the function that fits candidates on folds, which are asked for in this order.
+
+    With several processes they are fitted ahead of a search that decides after every fold whether a
+    candidate continues. Superfluous runs, at most ``n_jobs`` for each dropped candidate, are discarded, so
+    the decisions are those of one process.
+    """
+    from joblib import Parallel, delayed, effective_n_jobs
 
     if n_jobs == 0:
         raise InputError(
             "n_jobs=0 trains nothing; type a number of training runs at a time, or -1 for one per core."
         )
     if effective_n_jobs(n_jobs) == 1 or len(candidates) * len(folds) < 2:
-        yield None
+        yield lambda candidate, number: train_fold(candidate, folds[number], measure, clock)
         return
-    ahead = Ahead(candidates, folds, measure, n_jobs)
+    number_of = {candidate.place: number for number, candidate in enumerate(candidates)}
+    current = 0
+    # Arrays that are mapped read-only would be another type, for which Numba compiles again.
+    parallel = Parallel(n_jobs, return_as="generator", pre_dispatch="n_jobs", batch_size=1, mmap_mode="c")
+    running: Any = parallel(
+        delayed(_attempt)((candidate.place, fold), candidate, folds[fold], measure)
+        for number, candidate in enumerate(candidates)
+        for fold in range(len(folds))
+        if number >= current  # a search that is past a candidate has dropped it
+    )
+
+    def fitted(candidate: Candidate, fold: int) -> Trial:
+        nonlocal current
+        current = number_of[candidate.place]
+        result = next(result for wanted, result in running if wanted == (candidate.place, fold))
+        if isinstance(result, InputError):
+            raise result
+        trial: Trial = result
+        return trial
+
     try:
-        yield ahead
+        yield fitted
     finally:
-        ahead.close()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib warns of trainings that are left out, as was asked
+            running.close()
 
 
 def _attempt(
-    place: tuple[int, int], candidate: Candidate, fold: Fold, measure: RankingMeasure
-) -> tuple[tuple[int, int], Candidate | InputError]:
+    wanted: tuple[int, int], candidate: Candidate, fold: Fold, measure: RankingMeasure
+) -> tuple[tuple[int, int], Trial | InputError]:
     ignore_interrupts()
     try:
-        return place, train_fold(candidate, fold, measure, Clock())
+        return wanted, train_fold(candidate, fold, measure, Clock())
     except InputError as error:  # it concerns this candidate alone
-        return place, error
+        return wanted, error

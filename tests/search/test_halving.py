@@ -1,4 +1,4 @@
-"""The race of a search: the order of the trials, which are dropped, and what a time budget cuts short."""
+"""The order of the trials in a search, which are dropped, and what a time budget cuts short."""
 
 import math
 import time
@@ -12,14 +12,22 @@ import pytest
 import directrix as dx
 from directrix.data.synthetic import make_linear
 from directrix.search import clock as clock_module
-from directrix.search import race as race_module
-from directrix.search.candidates import Candidate, candidates_of
-from directrix.search.choice import contenders, eligible, preferred
-from directrix.search.clock import LearningCurve, Pace, usual_growth
+from directrix.search import halving, rules
+from directrix.search.choice import Choice, contenders, eligible, is_hopeless, preferred
+from directrix.search.clock import Pace, usual_growth
 from directrix.search.folds import Fold
-from directrix.search.notes import notes_on_budget, why_chosen
-from directrix.search.race import Race, fair_share, heats, round_robin, survivors
+from directrix.search.halving import (
+    Runs,
+    fair_share,
+    representatives,
+    round_robin,
+    successive_halving,
+    survivors,
+)
+from directrix.search.notes import notes_on_budget, why
+from directrix.search.plan import Candidate, candidates_of
 from directrix.search.training import train_candidate
+from directrix.search.trial import LearningCurve, Trial
 from directrix.types import Step
 from tests.search import search
 
@@ -31,13 +39,18 @@ APPROX = {"alpha": 3.0, "max_iter": 15}
 
 def candidate(method, values, outcome=""):
     values = np.array(values, dtype=float)
-    named = SimpleNamespace(name=method)
-    return Candidate(named, {}, float(np.nanmean(values)), 0.5, 1, "converged", 0.0, values, outcome)
+    named = SimpleNamespace(name=method, model="linear")
+    mean = float(np.nanmean(values))
+    return Trial(Candidate(named, {}), mean, 0.5, 1, "converged", 0.0, values, outcome)
+
+
+def placed(candidates):
+    return [replace(one, place=place) for place, one in enumerate(candidates)]
 
 
 def test_what_is_cheap_comes_first_then_trees_and_the_middle_of_a_grid_represents_a_method():
     trials = candidates_of(dx.method("auto"), dx.NDCG(k=10))[0]
-    first, others = heats(trials)
+    first, others = representatives(trials)
     names = [trial.name for trial in first]
     assert names[0] == "Regression"
     models = [trial.method.model for trial in first]
@@ -109,7 +122,7 @@ def test_a_candidate_that_takes_more_than_its_share_is_judged_as_it_stands(monke
         folds=folds,
         time_budget=budget,
     )
-    (cut,) = found.candidates
+    (cut,) = found.trials
     assert 1 <= cut.steps < 15
     done = cut.steps if folds is None else 1  # of the folds the fewest
     assert (cut.outcome, cut.progress) == ("cut short", f"{done} of 15 steps")
@@ -131,7 +144,7 @@ CLOCK = "under a time budget results depend on the clock: another run may choose
 def test_what_no_time_is_left_for_is_not_tried(monkeypatch):
     monkeypatch.setattr(clock_module, "working_time", Clock(60.0))
     found = search(TRAIN, VALID, method="ApproxNDCG", settings=APPROX, time_budget=30.0)
-    assert [c.outcome for c in found.candidates] == ["not trained"]  # nothing else is there to choose
+    assert [c.outcome for c in found.trials] == ["not trained"]  # nothing else is there to choose
     assert found.part_of(found.chosen) == "chosen, stopped after 0 of 15 steps"
     assert found.notes == (
         "not trained for lack of time: ApproxNDCG (2 settings)",
@@ -152,19 +165,18 @@ def test_under_a_budget_a_setting_is_begun_only_if_it_can_nearly_end(monkeypatch
         shares.append(clock.share)
         return candidate("MLP", np.ones(60))
 
-    monkeypatch.setattr(race_module, "train_candidate", run)
+    monkeypatch.setattr(halving, "train_candidate", run)
     clock = SimpleNamespace(
         left=left,
         budget=left,
         is_stopped=False,
-        start=lambda number, text, part: setattr(clock, "share", part),
+        start=lambda text, part: setattr(clock, "share", part),
     )
     clock.finish = lambda text: None
-    race = Race(trials, [None], dx.NDCG(), clock)
-    race._tried = [replace(candidate("MLP", np.ones(60)), seconds=10.0)]
-    race._expected = {"MLP": 10.0}
-    race._run(trials, 0)
-    assert (len(shares), race.untried) == (begun, ["MLP"] * (len(trials) - begun))
+    first = replace(candidate("MLP", np.ones(60)), seconds=10.0)
+    runs = Runs([SimpleNamespace(train=Q)], dx.NDCG(), clock, trials=(first,))
+    runs.train(trials)
+    assert (len(shares), runs.untried) == (begun, ["MLP"] * (len(trials) - begun))
     assert not shares or shares[0] == share
 
 
@@ -173,26 +185,25 @@ def test_a_setting_that_is_far_behind_after_a_fold_is_dropped():
         dx.method("ApproxNDCG"), grid={"max_iter": (15, 0)}, fixed={"start": "zero"}, name="ApproxNDCG"
     )
     found = search(Q, method=bad, folds=3)
-    good, dropped = found.candidates
+    good, dropped = found.trials
     assert (good.outcome, dropped.outcome) == ("", "dropped")
     assert (len(good.values), len(dropped.values)) == (60, 20)
     assert found.chosen is good
-    assert [found.part_of(c) for c in found.candidates] == ["chosen", "dropped"]
+    assert [found.part_of(c) for c in found.trials] == ["chosen", "dropped"]
     few = search(Q, method=bad, folds=10)  # six queries in a fold are too few: dropped after the second
-    assert len(few.candidates[1].values) == 12
+    assert len(few.trials[1].values) == 12
 
 
 def test_queries_without_a_value_do_not_count_for_dropping():
-    race = Race((), [], dx.NDCG(), clock_module.Clock())
-    race._tried = [candidate("A", np.ones(60))]
-    assert race._is_hopeless(np.zeros(20))
-    assert not race._is_hopeless(np.where(np.arange(20) < 9, 0.0, np.nan))
+    trials = [candidate("A", np.ones(60))]
+    assert is_hopeless(np.zeros(20), trials)
+    assert not is_hopeless(np.where(np.arange(20) < 9, 0.0, np.nan), trials)
 
 
 def test_methods_that_are_behind_have_one_setting_tried():
     quick = {"max_iter": 5, "epochs": 1, "cg_iter": 1, "n_trees": 2, "sigma_last": 1.0, "sigma_first": 2.0}
     found = search(TRAIN, VALID, settings=quick, single=True)
-    methods = [c.name for c in found.candidates]
+    methods = [c.name for c in found.trials]
     order = [part.name for part in dx.method("auto").parts(dx.NDCG(k=10))]
     assert list(dict.fromkeys(methods)) == order
     (remark,) = [text for text in found.notes if text.endswith("because other methods are ahead")]
@@ -209,35 +220,35 @@ def test_a_method_whose_first_setting_cannot_be_trained_has_its_others_tried(mon
             raise dx.InputError("scale='quantile' is refused")
         return train_candidate(trial, *rest)
 
-    monkeypatch.setattr(race_module, "train_candidate", without_quantiles)
+    monkeypatch.setattr(halving, "train_candidate", without_quantiles)
     quick = {"max_iter": 2, "cg_iter": 1, "n_trees": 2, "sigma_last": 1.0, "sigma_first": 2.0, "epochs": 1}
     found = search(TRAIN, VALID, settings=quick, single=True)
-    scales = {c.settings["scale"] for c in found.candidates if c.name == "Network"}
+    scales = {c.candidate.settings["scale"] for c in found.trials if c.name == "Network"}
     assert scales == {"standard"}
     assert "Network could not be trained with every setting: scale='quantile' is refused" in found.notes
 
 
 def test_of_many_documents_a_sample_is_raced_on_and_the_best_are_trained_on_all(monkeypatch):
-    monkeypatch.setattr(race_module, "MANY_DOCS", 300)
-    monkeypatch.setattr(race_module, "SAMPLE_DOCS", 150)
+    monkeypatch.setattr(rules, "MANY_DOCS", 300)
+    monkeypatch.setattr(rules, "SAMPLE_DOCS", 150)
     result = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], single=True)
-    sampled = [c for c in result.candidates if c.outcome == "sample"]
-    whole = [c for c in result.candidates if not c.outcome]
+    sampled = [c for c in result.trials if c.outcome == "sample"]
+    whole = [c for c in result.trials if not c.outcome]
     assert {len(c.values) for c in sampled} == {15}  # of 10 documents each
     assert {len(c.values) for c in whole} == {20}
     assert 2 <= len(whole) <= 3
     assert len({c.name for c in whole}) == len(whole)
     best = sorted(sampled, key=lambda c: -c.valid)[0]
-    assert any((c.name, c.settings) == (best.name, best.settings) for c in whole)
+    assert best.label in {c.label for c in whole}
     assert result.chosen in whole
     assert "methods were compared on 15 of 40 training queries" in " ".join(result.notes)
     again = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], single=True)
-    assert [c.valid for c in again.candidates] == [c.valid for c in result.candidates]
+    assert [c.valid for c in again.trials] == [c.valid for c in result.trials]
 
 
 def test_a_budget_that_the_sample_uses_up_still_leaves_a_ranker(monkeypatch):
-    monkeypatch.setattr(race_module, "MANY_DOCS", 300)
-    monkeypatch.setattr(race_module, "SAMPLE_DOCS", 150)
+    monkeypatch.setattr(rules, "MANY_DOCS", 300)
+    monkeypatch.setattr(rules, "SAMPLE_DOCS", 150)
     monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
     result = search(TRAIN, VALID, method="auto", measure="nDCG@5", models=["linear"], time_budget=5.0)
     assert result.chosen.outcome != "sample"
@@ -275,18 +286,18 @@ def test_more_documents_need_more_trees():
 
 def test_a_race_knows_its_documents_and_its_anchors(monkeypatch):
     measure, fold, growth = dx.NDCG(k=10), Fold(TRAIN, (None, None), VALID), []
-    race = Race(
-        candidates_of(dx.method("Regression,YetiRank"), measure)[0], [fold], measure, clock_module.Clock(1e6)
-    )
+    candidates = placed(candidates_of(dx.method("Regression,YetiRank"), measure)[0])
+    runs = Runs([fold], measure, clock_module.Clock(1e6))
 
     def trained(one, *_):
-        growth.append(race.clock.growth)
+        growth.append(runs.clock.growth)
         value = 0.5 if one.settings == default.settings else 0.6  # bags are those of other trees
-        return replace(one, valid=value, values=np.full(20, value), seconds=1.0)
+        return Trial(one, valid=value, values=np.full(20, value), seconds=1.0)
 
-    monkeypatch.setattr(race_module, "train_candidate", trained)
-    (default,) = (one for one in heats(race.candidates)[0] if one.name == "YetiRank")
-    trees, bags = (one for one in race.run() if one.is_anchor)
+    monkeypatch.setattr(halving, "train_candidate", trained)
+    (default,) = (one for one in representatives(candidates)[0] if one.name == "YetiRank")
+    trials = successive_halving(candidates, runs).trials
+    trees, bags = (one.candidate for one in trials if one.candidate.is_anchor)
     assert set(growth) == {usual_growth(TRAIN.n_docs)}
     assert trees.settings == default.settings
     assert bags.settings["n_bags"] > 1
@@ -295,23 +306,24 @@ def test_a_race_knows_its_documents_and_its_anchors(monkeypatch):
 @pytest.mark.parametrize(("n_trees", "growth"), [(100, 7.5), (400, 30.0)])
 def test_trees_that_finished_say_how_many_the_next_ones_need(monkeypatch, n_trees, growth):
     measure, fold = dx.NDCG(k=10), Fold(TRAIN, (None, None), VALID)
-    race = Race(candidates_of(dx.method("YetiRank"), measure)[0], [fold], measure, clock_module.Clock(1e6))
+    runs = Runs([fold], measure, clock_module.Clock(1e6))
     curve = LearningCurve(*np.full((5, 1), n_trees))
-    ends = iter([("cut short", 0.05), ("", 0.05), ("", 0.01)])
+    ends = iter([("cut short", 0.05), ("", 0.05), ("", 0.01), ("", 0.01)])
+    expected = []
 
     def trained(one, *_):
         outcome, rate = next(ends)
-        given = {"outcome": outcome, "settings": one.settings | {"learning_rate": rate}}
-        return replace(one, valid=0.5, values=np.full(20, 0.5), curve=curve, **given)
+        expected.append(runs.clock.growth)
+        faster = replace(one, settings=one.settings | {"learning_rate": rate})
+        return Trial(faster, valid=0.5, values=np.full(20, 0.5), curve=curve, outcome=outcome)
 
-    monkeypatch.setattr(race_module, "train_candidate", trained)
-    trees = race.candidates[2]
-    race._run([trees], 0)
-    assert race.clock.growth == 40.0  # it was stopped: how many it needs is not known
-    race._run([trees], 0)
-    assert race.clock.growth == pytest.approx(growth)  # 1.5 times the trees at rate .05
-    race._run([trees], 0)
-    assert race.clock.growth == pytest.approx(growth)  # fewer are no reason to expect fewer
+    monkeypatch.setattr(halving, "train_candidate", trained)
+    trees = candidates_of(dx.method("YetiRank"), measure)[0][2]
+    for _ in range(4):
+        runs.train([trees])
+    usual = usual_growth(TRAIN.n_docs)  # also of a stopped one: how many it needs is not known
+    # 1.5 times the trees at rate .05; fewer are no reason to expect fewer
+    assert expected == pytest.approx([usual, usual, growth, growth])
 
 
 def test_a_rate_for_little_time_is_that_of_the_chosen_ranker_and_of_its_training_on_all_queries(monkeypatch):
@@ -319,12 +331,12 @@ def test_a_rate_for_little_time_is_that_of_the_chosen_ranker_and_of_its_training
     monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
     fixed = {"num_leaves": 3, "l2": 1.0}
     found = search(TRAIN, method="YetiRank", settings=fixed, folds=2, time_budget=100.0)
-    (cut,) = found.candidates
-    assert cut.settings == fixed | {"learning_rate": 0.15}
+    (cut,) = found.trials
+    assert cut.candidate.settings == fixed | {"learning_rate": 0.15}
     assert cut.outcome == "cut short"
     assert cut.steps > 3  # the three trees that were timed are not the training
     assert found.ranker.learning_rate == 0.15
-    again = dx.method("YetiRank").ranker(**cut.settings, n_trees=cut.steps, random_state=0)
+    again = dx.method("YetiRank").ranker(**cut.candidate.settings, n_trees=cut.steps, random_state=0)
     assert found.ranker.trees_.to_lightgbm() == again.fit_queries(TRAIN).trees_.to_lightgbm()
 
 
@@ -340,7 +352,7 @@ def test_what_was_stopped_is_chosen_only_if_it_is_ahead_of_all_that_finished():
     assert contenders(every[4:]) == [begun]
     assert preferred([replace(low, valid=0.1, values=np.array([0.1, 0.1])), behind, begun]) is behind
     assert preferred([high, behind]) is high
-    assert "the only candidate of B" in why_chosen(high, [high, behind], dx.NDCG())
+    assert "the only candidate of B" in why(Choice.of(high), [high, behind], dx.NDCG())
     assert eligible(every) == [low, high, ahead]
 
 
@@ -352,20 +364,21 @@ def stopped(slow):
         values = np.linspace(0.0, 0.1, 60) + (0.2 if cut else 0.5)
         mean = float(values.mean())
         progress, outcome = ("8 of 300 trees", "cut short") if cut else ("", "")
-        return replace(trial, valid=mean, values=values, outcome=outcome, progress=progress)
+        return Trial(trial, valid=mean, values=values, outcome=outcome, progress=progress)
 
     return run
 
 
 def test_a_method_whose_training_was_stopped_is_not_called_behind(monkeypatch):
     trials = candidates_of(dx.method("auto"), dx.NDCG(k=10))[0]
-    monkeypatch.setattr(race_module, "train_candidate", stopped("YetiRank"))
-    race = Race(trials, [SimpleNamespace(train=Q)], dx.NDCG(), clock_module.Clock(900.0))
-    candidates = race.run()
+    monkeypatch.setattr(halving, "train_candidate", stopped("YetiRank"))
+    runs = Runs([SimpleNamespace(train=Q)], dx.NDCG(), clock_module.Clock(900.0))
+    candidates = successive_halving(placed(trials), runs).trials
     assert sum(c.name == "YetiRank" for c in candidates) == 1
-    assert race.left_out
-    assert "YetiRank" not in race.left_out
-    remarks = [*notes_on_budget(900.0, 371.0, candidates, race.untried)]
+    (left_out,) = runs.notes
+    assert "only one setting was tried" in left_out
+    assert "YetiRank" not in left_out.split(":")[0].split(", ")
+    remarks = [*notes_on_budget(900.0, 371.0, candidates, runs.untried)]
     assert remarks == [
         "stopped before the end (chosen only if ahead of all that finished): "
         "YetiRank num_leaves=31 l2=20 after 8 of 300 trees",
@@ -387,7 +400,7 @@ def test_a_training_whose_last_step_exceeds_the_time_is_whole(monkeypatch):
     monkeypatch.setattr(clock_module, "working_time", Clock(1.0))
     settings = {"alpha": 3.0, "l2": 1e-4, "max_iter": 1}
     found = search(TRAIN, VALID, method="ApproxNDCG", settings=settings, time_budget=6.5)
-    assert [(c.outcome, c.progress, c.steps) for c in found.candidates] == [("", "", 1)]
+    assert [(c.outcome, c.progress, c.steps) for c in found.trials] == [("", "", 1)]
     assert found.notes == ("the time budget of 6.5 s was used up: the candidates took 9.0 s", CLOCK)
 
 
@@ -409,7 +422,7 @@ def test_compilation_is_not_charged_to_the_budget(monkeypatch):
     monkeypatch.setattr(clock_module.Clock, "watch", compiling)
     found = search(TRAIN, VALID, method="ApproxNDCG", settings=APPROX, time_budget=20.0)
     assert compiled
-    assert {c.outcome for c in found.candidates} == {""}
+    assert {c.outcome for c in found.trials} == {""}
     assert found.notes[0].endswith(
         " of the time budget of 20 s; it does not count the 100 s of compiling kernels"
     )
