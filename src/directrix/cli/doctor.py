@@ -9,8 +9,8 @@ import typer
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.output import progress_lines, remark, show
 from directrix.cli.reading import Columns
-from directrix.cli.show import progress_lines, remark, show
 from directrix.data.formats import inputs, read_file
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from directrix.cli.output import remark
 from directrix.cli.reading import RankedData, is_model
-from directrix.cli.show import remark
 from directrix.data.checks import check_unrepeated
 from directrix.data.columns import OPTIONS, SCORES, ColumnNames, find, kind_of
 from directrix.data.files import Problem, open_data, raise_problems, readable, short_name, to_number

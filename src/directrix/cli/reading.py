@@ -11,7 +11,7 @@ import typer
 from typer import Option
 
 from directrix.cli.options import Missing, option
-from directrix.cli.show import remark
+from directrix.cli.output import remark
 from directrix.data.columns import DOC, LABELS, QUERY, ColumnNames, column_list
 from directrix.data.files import check_replaceable
 from directrix.data.formats import content_of, format_of, is_documents_table, named, read_file, text_table
@@ -36,7 +36,6 @@ def _column(name: str, what: str, default: str) -> Any:
         name,
         metavar="NAME,..." if several else "NAME",
         help=f"Column{'s' * several} of {what}. Default: {default}",
-        rich_help_panel="Columns of CSV, TSV, JSON lines, Parquet and Arrow",
     )
 
 
