@@ -125,7 +125,7 @@ def test_doctor_reads_tables(tables):
 _CONVERT = """
 import resource, sys
 from pathlib import Path
-from directrix.data.formats import convert_file
+from directrix.data.file import convert_file
 convert_file(Path(sys.argv[1]), Path(sys.argv[2]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 convert_file(Path(sys.argv[3]), Path(sys.argv[2]))

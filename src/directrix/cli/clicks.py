@@ -11,9 +11,10 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.reading import LogColumns, RunColumns, TrainingData, check_writable, is_model
+from directrix.cli.reading import LogColumns, RunColumns, TrainingData, check_writable
 from directrix.cli.show import progress_bar, remark, save_report, show
 from directrix.cli.text import write_run
+from directrix.data.file import DataFile
 from directrix.errors import amount
 
 if TYPE_CHECKING:
@@ -124,12 +125,11 @@ def clicks_propensities_command(
     at one position per query, an error says what to log.
     """
     from directrix.clicks.position_bias import propensities
-    from directrix.data.formats import read_file
     from directrix.reports.clicks import propensities_report
 
     check_writable(report, log, features)
     read = columns.read(log)
-    of_documents = None if features is None else read_file(features, columns=columns.of_features(features))
+    of_documents = None if features is None else columns.features(features).queries()
     with progress_bar("samples of queries") as progress:
         found = propensities(
             read,
@@ -230,7 +230,7 @@ def clicks_simulate_command(
     q = reading.read(data)
     served: Any = -q.rows.astype(float)
     if ranker is not None:
-        served = load(ranker) if is_model(ranker) else read_scores(ranker, q.n_docs, data)[q.rows]
+        served = load(ranker) if DataFile(ranker).is_model else read_scores(ranker, q.n_docs, data)[q.rows]
     n = {"n_sessions": sessions, "n_positions": positions}
     log = simulate(q, served, model, policy=policy, eta=eta, seed=seed, **n)
     write_log(log, output)

@@ -17,10 +17,10 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.clicks import LogArgument
 from directrix.cli.export import with_missing_of
-from directrix.cli.reading import LogColumns, ModelData, TrainingData, check_writable, is_model
+from directrix.cli.reading import LogColumns, ModelData, TrainingData, check_writable
 from directrix.cli.show import remark, save_report, show
 from directrix.cli.train import SearchOptions, check_report, search_and_save
-from directrix.data.formats import read_file
+from directrix.data.file import DataFile
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _digest(log: Log) -> str:
 
 
 def _features(path: Path, reading: TrainingData) -> Queries:
-    return read_file(path, missing=reading.missing.value, columns=replace(reading.names(), has_labels=False))
+    return DataFile(path, replace(reading.names(), has_labels=False)).queries(reading.missing.value)
 
 
 def _positions(text: str | None) -> Any:
@@ -249,23 +249,22 @@ def _scored(
     paths: list[Path], features: Path | None, reading: ModelData
 ) -> tuple[Queries | None, list[Any], dict[Path, str]]:
     """Return the candidates, their scores by each model (runs of text are paths), and the models' logs."""
-    from directrix.data.formats import is_documents_table
-    from directrix.data.tables.files import column_names
-    from directrix.data.trec.runs import read_trec_run
     from directrix.rankers.loading import load
 
-    models = {path: load(path) for path in paths if is_model(path)}
-    given: dict[Path, Any] = {}
+    models, given = {}, dict[Path, Any]()
     for path in paths:
-        if path not in models and is_documents_table(path):
-            names = reading.names().within(column_names(path))
-            given[path] = read_trec_run(path, qid=names.qid, doc_id=names.doc_id)
+        file = reading.file(path)
+        if file.is_model:
+            models[path] = load(path)
+        elif file.is_table:
+            given[path] = file.with_own_columns().run()
     if features is None:
         if models:
             raise InputError(f"{next(iter(models))} is a model, which needs features; type --features FILE.")
         return None, [given.get(path, path) for path in paths], {}
     saved = {path: model.saved_model() for path, model in models.items()}
-    q = reading.read_for(saved.values(), features, has_labels=False)
+    file = reading.with_recorded(reading.file(features), saved.values())
+    q = reading.read_for(saved.values(), file, has_labels=False)
     given |= {
         path: models[path].predict_queries(reading.matched(q, saved[path], features, path)) for path in models
     }

@@ -17,8 +17,9 @@ from typer import Option
 from directrix.cli.options import Missing, SeedOption, argument, option
 from directrix.cli.reading import EventColumns, RunColumns, TrainingData, check_writable
 from directrix.cli.show import progress_bar, remark
+from directrix.data.file import Counts, DataFile
 from directrix.data.files import open_data, readable, to_number
-from directrix.data.formats import ARROW, LETOR, QRELS, Counts, inputs, named, outputs, read_file
+from directrix.data.formats import ARROW, LETOR, QRELS, inputs, named, outputs
 from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def convert_command(
     comments other than the document id are dropped. Conversion from and to Parquet and Arrow needs little
     memory, however large the file.
     """
-    from directrix.data.formats import convert_file
+    from directrix.data.file import convert_file
 
     if named(target) is None:
         raise typer.BadParameter(
@@ -69,16 +70,15 @@ def sizes_text(rows: int, queries: int, features: int | None) -> str:
 
 def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingData) -> Counts:
     """Convert features, with the labels of judgments."""
-    from directrix.cli.rankings import named_columns, read_qrels, tables_of
+    from directrix.cli.rankings import check_names, read_qrels, with_own_columns
     from directrix.data.grouping import identifier_text
     from directrix.data.trec.join import labeled
 
     given = replace(reading.names(), has_labels=False)
-    tables = tables_of([source, qrels], given)
-    names = named_columns(qrels, tables, replace(given, features=None))
-    judged = read_qrels(qrels, **names(qrels, "label"))
-    of_source = given.within(tables.get(source, ()))
-    q = labeled(read_file(source, missing=reading.missing.value, columns=of_source), judged)
+    files = with_own_columns([DataFile(source, given), DataFile(qrels, given)])
+    check_names(files, replace(given, features=None))
+    judged = read_qrels(files[1])
+    q = labeled(files[0].queries(reading.missing.value), judged)
     with (named(target) or LETOR).writing(target) as add:
         add(q)
     kept = set(map(identifier_text, q.query_ids))
@@ -321,19 +321,18 @@ def _read(
     runs: list[Path], qrels: Path, depth: int, columns: RunColumns, report: Callable[[int, int, str], None]
 ) -> RunScores:
     """Read runs and qrels, with a note about the topics that only one of them has."""
-    from directrix.cli.rankings import named_columns, read_qrels, tables_of
+    from directrix.cli.rankings import check_names, read_qrels, with_own_columns
     from directrix.data.trec.features import runs_as_features
-    from directrix.data.trec.runs import read_trec_run
 
-    tables = tables_of([qrels, *runs], columns.names())
-    names = named_columns(qrels, tables, columns.names())
+    judgments, *rankings = with_own_columns([columns.file(path) for path in (qrels, *runs)])
+    check_names([judgments, *rankings], columns.names())
 
     def reported() -> Iterator[Any]:
-        for number, path in enumerate(runs):
-            report(number, len(runs), path.name)
-            yield read_trec_run(path, **names(path, "score")) if path in tables else path
+        for number, ranking in enumerate(rankings):
+            report(number, len(runs), ranking.path.name)
+            yield ranking.run() if ranking.is_table else ranking.path
 
-    scores = runs_as_features(reported(), read_qrels(qrels, **names(qrels, "label")), depth)
+    scores = runs_as_features(reported(), read_qrels(judgments), depth)
     for topics, which in ((scores.unjudged, "without judgments"), (scores.unretrieved, "in no run")):
         if topics:
             shown = ", ".join(topics[:5]) + (", ..." if len(topics) > 5 else "")
@@ -416,5 +415,5 @@ def _words(text: str) -> list[str]:
         with readable(path), open_data(path) as file:
             return [word for line in file for word in line.decode("utf-8", "backslashreplace").split()]
     if Path(text).is_file():
-        return [str(query) for query in read_file(Path(text)).query_ids]
+        return [str(query) for query in DataFile(text).queries().query_ids]
     return text.replace(",", " ").split()

@@ -29,7 +29,8 @@ from directrix.cli.reading import (
 )
 from directrix.cli.show import progress_log, remark, show, write_text
 from directrix.data.columns import RECOGNIZED, ColumnNames, column_list
-from directrix.data.formats import format_of, inputs, read_file
+from directrix.data.file import DataFile
+from directrix.data.formats import inputs
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError, amount, short_text
 
@@ -212,13 +213,11 @@ def train_command(
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
-    reading = with_missing_of(search.engine, reading).weighs(train, optional=False)
-    queries = reading.read_or_open(train, stream=stream)
-    weights = reading.weights(train, queries)
+    reading = with_missing_of(search.engine, reading)
+    queries, weights = reading.read_weighted(train, stream=stream)
     ranker, validation = search.ranker(queries), None
     if valid is not None:
-        of_valid = reading.weighs(valid, optional=True)
-        validation = of_valid.read_or_open(valid, stream=stream if format_of(valid).is_table else None)
+        validation = reading.read_validation(valid, stream=stream)
         names = queries.feature_names
         validation = same_features(
             validation, queries.n_features, names, valid, str(train), by_position=by_position
@@ -296,7 +295,7 @@ def _train_shards(
     from directrix.data.shards.queries import open_shards
 
     answers = output.with_name(f"{output.name}.answers")
-    judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
+    judged = open_shards(valid) if is_sharded(valid) else DataFile(valid).queries()
     with keep_answers(answers, resume=resume):
         run = partial(ranker.search, open_shards(train), judged)
         search_and_save(run, f"training for {ranker.measure}", output, form, start)
@@ -448,20 +447,20 @@ def predict_command(
 def _diversified(
     probabilities: Float64Array, q: Queries, path: Path, column: str, trade_off: float
 ) -> Float64Array:
-    from directrix.data.tables.files import column_names, table_of
     from directrix.diversity.rerank import mmr
 
     names = q.feature_names or ()
     if column in names:
         values = q.features[:, names.index(column)]
         return mmr(probabilities, values, trade_off=trade_off, qptr=q.qptr)
-    known = column_names(path) if format_of(path).has_names else []
-    if column not in known:
+    file = DataFile(path)
+    if column not in file.names:
         raise InputError(
-            f"{path}: there is no column {column}; its columns are {column_list(known) or 'without names'}. "
-            "Type --diversify-column NAME with one of a CSV, TSV, JSON lines, Parquet or Arrow file."
+            f"{path}: there is no column {column}; its columns are "
+            f"{column_list(file.names) or 'without names'}. Type --diversify-column NAME with one of a CSV, "
+            "TSV, JSON lines, Parquet or Arrow file."
         )
-    values = table_of(path, columns=[column]).column(column).to_pylist()
+    values = file.column(column).to_pylist()
     return mmr(probabilities, [values[row] for row in q.rows], trade_off=trade_off, qptr=q.qptr)
 
 
@@ -508,7 +507,7 @@ def calibrate_command(
     saved = SavedModel.read(model)
     q = reading.read(saved, data, model)
     warn_if_trained_on(q, saved.training, stacklevel=1)
-    if has_sampled_negatives(data):
+    if has_sampled_negatives(DataFile(data)):
         remark(
             f"note: {data} has sampled negatives, so the probabilities are higher than with all items; "
             "calibrate on lists with all items, such as those of `directrix interactions --test-output`"
