@@ -28,7 +28,7 @@ Cells = dict[Any, Any]
 
 @dataclass(frozen=True)
 class Workspace:
-    """The folder of one call of ``directrix reproduce``; it computes missing results."""
+    """The folder of one call of ``directrix lab reproduce``; it computes missing results."""
 
     name: str  # of the paper, e.g. "qin2010"
     data: Path  # folder of the data (`letor/`, `trec7/`)

@@ -234,7 +234,7 @@ class Index(Corpus):
         with readable(path), path.open("rb") as file:
             if file.read(2) != b"PK":
                 raise InputError(
-                    f"{path} is not an index; a file of `directrix index DOCS -o FILE` is needed. Type "
+                    f"{path} is not an index; a file of `directrix text index DOCS -o FILE` is needed. Type "
                     "that first."
                 )
             try:
@@ -242,8 +242,8 @@ class Index(Corpus):
             except _DAMAGE as error:
                 reason = str(error).rstrip(".")
                 raise InputError(
-                    f"{path} is not an index, or is damaged ({reason}); build it again with `directrix index "
-                    f"DOCS -o {path}`."
+                    f"{path} is not an index, or is damaged ({reason}); build it again with `directrix text "
+                    f"index DOCS -o {path}`."
                 ) from None
         return cls(**parts)
 

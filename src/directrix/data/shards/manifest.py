@@ -137,7 +137,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise InputError(
             f"{folder} is not a folder of shards: it has no {MANIFEST}.",
             python="Write one: directrix.write_shards(data, folder).",
-            shell=f"Write one: `directrix shard DATA {folder}`.",
+            shell=f"Write one: `directrix cluster shard DATA {folder}`.",
         )
     with readable(path):
         content = path.read_bytes()
