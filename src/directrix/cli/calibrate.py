@@ -17,6 +17,7 @@ from directrix.cli.reading import (
     check_writable,
     query_classes,
 )
+from directrix.data.file import DataFile
 from directrix.errors import amount
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def calibrate_command(
     saved = SavedModel.read(model)
     q = reading.read(saved, data, model)
     warn_if_trained_on(q, saved.training, stacklevel=1)
-    if has_sampled_negatives(data):
+    if has_sampled_negatives(DataFile(data)):
         remark(
             f"note: {data} has sampled negatives, so the probabilities are higher than with all items; "
             "calibrate on lists with all items, such as those of `directrix events interactions "

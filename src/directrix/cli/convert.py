@@ -11,7 +11,8 @@ import typer
 from directrix.cli.options import argument, option
 from directrix.cli.output import relevant_text, remark, sizes_text
 from directrix.cli.reading import TrainingData, check_writable
-from directrix.data.formats import LETOR, QRELS, Counts, inputs, named, outputs, read_file
+from directrix.data.file import Counts, DataFile
+from directrix.data.formats import LETOR, QRELS, inputs, named, outputs
 
 if TYPE_CHECKING:
     pass
@@ -33,7 +34,7 @@ def convert_command(
     comments other than the document id are dropped. Conversion from and to Parquet and Arrow needs little
     memory, however large the file.
     """
-    from directrix.data.formats import convert_file
+    from directrix.data.file import convert_file
 
     if named(target) is None:
         raise typer.BadParameter(
@@ -50,16 +51,15 @@ def convert_command(
 
 def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingData) -> Counts:
     """Convert features, with the labels of judgments."""
-    from directrix.cli.rankings import named_columns, read_qrels, tables_of
+    from directrix.cli.rankings import check_names, read_qrels, with_own_columns
     from directrix.data.grouping import identifier_text
     from directrix.data.trec.join import labeled
 
     given = replace(reading.names(), has_labels=False)
-    tables = tables_of([source, qrels], given)
-    names = named_columns(qrels, tables, replace(given, features=None))
-    judged = read_qrels(qrels, **names(qrels, "label"))
-    of_source = given.within(tables.get(source, ()))
-    q = labeled(read_file(source, missing=reading.missing.value, columns=of_source), judged)
+    files = with_own_columns([DataFile(source, given), DataFile(qrels, given)])
+    check_names(files, replace(given, features=None))
+    judged = read_qrels(files[1])
+    q = labeled(files[0].queries(reading.missing.value), judged)
     with (named(target) or LETOR).writing(target) as add:
         add(q)
     kept = set(map(identifier_text, q.query_ids))

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import fields, is_dataclass
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -50,7 +50,7 @@ _OUTPUTS = ("output", "report", "thresholds", "page", "test_output", "against") 
 atexit.register(gc.freeze)
 
 
-class StandardInput(type(Path())):  # type: ignore[misc]
+class StandardInput(PosixPath):
     """A copy of standard input, named ``-``: files are read more than once."""
 
     def __str__(self) -> str:

@@ -15,7 +15,8 @@ from directrix.cli.reading import (
     check_writable,
 )
 from directrix.data.columns import column_list
-from directrix.data.formats import format_of, inputs
+from directrix.data.file import DataFile
+from directrix.data.formats import inputs
 from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
@@ -75,20 +76,20 @@ def predict_command(
 def _diversified(
     probabilities: Float64Array, q: Queries, path: Path, column: str, trade_off: float
 ) -> Float64Array:
-    from directrix.data.tables.files import column_names, table_of
     from directrix.diversity.rerank import mmr
 
     names = q.feature_names or ()
     if column in names:
         values = q.features[:, names.index(column)]
         return mmr(probabilities, values, trade_off=trade_off, qptr=q.qptr)
-    known = column_names(path) if format_of(path).has_names else []
-    if column not in known:
+    file = DataFile(path)
+    if column not in file.names:
         raise InputError(
-            f"{path}: there is no column {column}; its columns are {column_list(known) or 'without names'}. "
-            "Type --diversify-column NAME with one of a CSV, TSV, JSON lines, Parquet or Arrow file."
+            f"{path}: there is no column {column}; its columns are "
+            f"{column_list(file.names) or 'without names'}. Type --diversify-column NAME with one of a CSV, "
+            "TSV, JSON lines, Parquet or Arrow file."
         )
-    values = table_of(path, columns=[column]).column(column).to_pylist()
+    values = file.column(column).to_pylist()
     return mmr(probabilities, [values[row] for row in q.rows], trade_off=trade_off, qptr=q.qptr)
 
 

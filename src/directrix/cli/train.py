@@ -25,7 +25,7 @@ from directrix.cli.reading import (
     same_features,
 )
 from directrix.data.columns import RECOGNIZED, ColumnNames
-from directrix.data.formats import format_of, read_file
+from directrix.data.file import DataFile
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError, short_text
 
@@ -232,13 +232,11 @@ def train_command(
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
-    reading = with_missing_of(search.engine, reading).weighs(train, optional=False)
-    queries = reading.read_or_open(train, stream=stream)
-    weights = reading.weights(train, queries)
+    reading = with_missing_of(search.engine, reading)
+    queries, weights = reading.read_weighted(train, stream=stream)
     ranker, validation = search.ranker(queries), None
     if valid is not None:
-        of_valid = reading.weighs(valid, optional=True)
-        validation = of_valid.read_or_open(valid, stream=stream if format_of(valid).is_table else None)
+        validation = reading.read_validation(valid, stream=stream)
         names = queries.feature_names
         validation = same_features(
             validation, queries.n_features, names, valid, str(train), by_position=by_position
@@ -316,7 +314,7 @@ def _train_shards(
     from directrix.data.shards.queries import open_shards
 
     answers = output.with_name(f"{output.name}.answers")
-    judged = open_shards(valid) if is_sharded(valid) else read_file(valid)
+    judged = open_shards(valid) if is_sharded(valid) else DataFile(valid).queries()
     with keep_answers(answers, resume=resume):
         run = partial(ranker.search, open_shards(train), judged)
         search_and_save(run, f"training for {ranker.measure}", output, form, start)

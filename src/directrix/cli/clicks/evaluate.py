@@ -18,7 +18,7 @@ from directrix.cli.clicks.inputs import (
     propensities_of,
 )
 from directrix.cli.output import remark, save_report, show
-from directrix.cli.reading import LogColumns, ModelData, check_writable, is_model
+from directrix.cli.reading import LogColumns, ModelData, check_writable
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -110,23 +110,22 @@ def _scored(
     paths: list[Path], features: Path | None, reading: ModelData
 ) -> tuple[Queries | None, list[Any], dict[Path, str]]:
     """Return the candidates, their scores by each model (runs of text are paths), and the models' logs."""
-    from directrix.data.formats import is_documents_table
-    from directrix.data.tables.files import column_names
-    from directrix.data.trec.runs import read_trec_run
     from directrix.rankers.loading import load
 
-    models = {path: load(path) for path in paths if is_model(path)}
-    given: dict[Path, Any] = {}
+    models, given = {}, dict[Path, Any]()
     for path in paths:
-        if path not in models and is_documents_table(path):
-            names = reading.names().within(column_names(path))
-            given[path] = read_trec_run(path, qid=names.qid, doc_id=names.doc_id)
+        file = reading.file(path)
+        if file.is_model:
+            models[path] = load(path)
+        elif file.is_table:
+            given[path] = file.with_own_columns().run()
     if features is None:
         if models:
             raise InputError(f"{next(iter(models))} is a model, which needs features; type --features FILE.")
         return None, [given.get(path, path) for path in paths], {}
     saved = {path: model.saved_model() for path, model in models.items()}
-    q = reading.read_for(saved.values(), features, has_labels=False)
+    file = reading.with_recorded(reading.file(features), saved.values())
+    q = reading.read_for(saved.values(), file, has_labels=False)
     given |= {
         path: models[path].predict_queries(reading.matched(q, saved[path], features, path)) for path in models
     }

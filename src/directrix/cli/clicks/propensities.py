@@ -46,12 +46,11 @@ def propensities_command(
     at one position per query, an error says what to log.
     """
     from directrix.clicks.position_bias import propensities
-    from directrix.data.formats import read_file
     from directrix.reports.clicks import propensities_report
 
     check_writable(report, log, features)
     read = columns.read(log)
-    of_documents = None if features is None else read_file(features, columns=columns.of_features(features))
+    of_documents = None if features is None else columns.features(features).queries()
     with progress_bar("samples of queries") as progress:
         found = propensities(
             read,

@@ -10,7 +10,8 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.clicks.inputs import ModelOption
 from directrix.cli.output import remark
-from directrix.cli.reading import TrainingData, check_writable, is_model
+from directrix.cli.reading import TrainingData, check_writable
+from directrix.data.file import DataFile
 from directrix.errors import amount
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def simulate_command(
     q = reading.read(data)
     served: Any = -q.rows.astype(float)
     if ranker is not None:
-        served = load(ranker) if is_model(ranker) else read_scores(ranker, q.n_docs, data)[q.rows]
+        served = load(ranker) if DataFile(ranker).is_model else read_scores(ranker, q.n_docs, data)[q.rows]
     n = {"n_sessions": sessions, "n_positions": positions}
     log = simulate(q, served, model, policy=policy, eta=eta, seed=seed, **n)
     write_log(log, output)

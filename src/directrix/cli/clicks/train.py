@@ -22,7 +22,7 @@ from directrix.cli.export import with_missing_of
 from directrix.cli.output import remark
 from directrix.cli.reading import LogColumns, TrainingData, check_writable
 from directrix.cli.train import SearchOptions, check_report, search_and_save
-from directrix.data.formats import read_file
+from directrix.data.file import DataFile
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -114,4 +114,4 @@ def train_command(
 
 
 def _features(path: Path, reading: TrainingData) -> Queries:
-    return read_file(path, missing=reading.missing.value, columns=replace(reading.names(), has_labels=False))
+    return DataFile(path, replace(reading.names(), has_labels=False)).queries(reading.missing.value)

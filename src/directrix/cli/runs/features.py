@@ -13,8 +13,8 @@ from typer import Option
 from directrix.cli.options import argument, option
 from directrix.cli.output import progress_bar, relevant_text, remark
 from directrix.cli.reading import RunColumns, check_writable
+from directrix.data.file import DataFile
 from directrix.data.files import open_data, readable
-from directrix.data.formats import read_file
 from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
@@ -112,19 +112,18 @@ def _read(
     runs: list[Path], qrels: Path, depth: int, columns: RunColumns, report: Callable[[int, int, str], None]
 ) -> RunScores:
     """Read runs and qrels, with a note about the topics that only one of them has."""
-    from directrix.cli.rankings import named_columns, read_qrels, tables_of
+    from directrix.cli.rankings import check_names, read_qrels, with_own_columns
     from directrix.data.trec.features import runs_as_features
-    from directrix.data.trec.runs import read_trec_run
 
-    tables = tables_of([qrels, *runs], columns.names())
-    names = named_columns(qrels, tables, columns.names())
+    judgments, *rankings = with_own_columns([columns.file(path) for path in (qrels, *runs)])
+    check_names([judgments, *rankings], columns.names())
 
     def reported() -> Iterator[Any]:
-        for number, path in enumerate(runs):
-            report(number, len(runs), path.name)
-            yield read_trec_run(path, **names(path, "score")) if path in tables else path
+        for number, ranking in enumerate(rankings):
+            report(number, len(runs), ranking.path.name)
+            yield ranking.run() if ranking.is_table else ranking.path
 
-    scores = runs_as_features(reported(), read_qrels(qrels, **names(qrels, "label")), depth)
+    scores = runs_as_features(reported(), read_qrels(judgments), depth)
     for topics, which in ((scores.unjudged, "without judgments"), (scores.unretrieved, "in no run")):
         if topics:
             shown = ", ".join(topics[:5]) + (", ..." if len(topics) > 5 else "")
@@ -199,5 +198,5 @@ def _words(text: str) -> list[str]:
         with readable(path), open_data(path) as file:
             return [word for line in file for word in line.decode("utf-8", "backslashreplace").split()]
     if Path(text).is_file():
-        return [str(query) for query in read_file(Path(text)).query_ids]
+        return [str(query) for query in DataFile(text).queries().query_ids]
     return text.replace(",", " ").split()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from directrix.cli import options
 from directrix.cli.output import remark
+from directrix.data.file import DataFile
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,29 +65,25 @@ IdColumnOption = Annotated[
 
 def other_runs(paths: list[Path] | None, candidates: Run) -> list[Run]:
     """Read the runs of ``--with``; a table gives one for each of its columns of numbers."""
-    from directrix.data.formats import is_documents_table
-    from directrix.data.trec.runs import read_trec_run
-
     runs = []
-    for path in paths or ():
-        runs += _columns_of(path, candidates) if is_documents_table(path) else [read_trec_run(path)]
+    for file in map(DataFile, paths or ()):
+        runs += _columns_of(file, candidates) if file.is_table else [file.run()]
     return runs
 
 
-def _columns_of(path: Path, candidates: Run) -> list[Run]:
+def _columns_of(file: DataFile, candidates: Run) -> list[Run]:
     """Return columns of numbers as runs by name; empty cells and rows that candidates lack stay missing."""
     import numpy as np
     import pyarrow.types as types
 
     from directrix.data.columns import DOC, QUERY, SCORES, column_list, find
     from directrix.data.files import short_name
-    from directrix.data.tables.files import table_of
     from directrix.data.tables.text import row_places
     from directrix.data.trec.documents import of_frame
     from directrix.data.trec.join import check_overlap
     from directrix.data.trec.runs import Run
 
-    table = table_of(path)
+    path, table = file.path, file.table()
     names = [
         field.name
         for field in table.schema
