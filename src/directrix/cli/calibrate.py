@@ -60,11 +60,11 @@ def calibrate_command(
     from directrix.experiments.calibration import calibration_curve, cross_calibrated
     from directrix.rankers.calibration import Calibration
     from directrix.rankers.inputs import warn_if_trained_on
-    from directrix.rankers.saved import SavedModel
+    from directrix.rankers.model_file import read_model, write_model
 
     check_writable(output, data, by)
     check_model(model, data)
-    saved = SavedModel.read(model)
+    saved = read_model(model)
     q = reading.read(saved, data, model)
     warn_if_trained_on(q, saved.training, stacklevel=1)
     if has_sampled_negatives(DataFile(data)):
@@ -77,7 +77,7 @@ def calibrate_command(
     calibration = Calibration.fit(scores, q.labels, kind.value, rel)
     probabilities = cross_calibrated(scores, q, kind.value, rel)
     curve = calibration_curve(probabilities, q, rel=rel, by=None if by is None else _by_query(by, q))
-    replace(saved, calibration=calibration).save(output)
+    write_model(replace(saved, calibration=calibration), output)
     show(form, curve.tables(), curve.to_dict())
     remark(f"saved: {output} ({kind.value} calibration on {amount(q.n_docs, 'documents')})")
 

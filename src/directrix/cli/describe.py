@@ -52,7 +52,7 @@ def describe_command(
     check_writable(report, model, data)
     ranker, q = load_model(model, data), None
     if data is not None:
-        q = reading.read(ranker.saved_model(), data, model)
+        q = reading.read(ranker.model_, data, model)
     found = card_of(ranker, model, q, names, seed=seed)
     page = card_report(found, model=str(model), data=None if data is None else str(data), command=context.obj)
     if form is options.Format.markdown:

@@ -101,7 +101,7 @@ def explain_command(
     ranker = load_model(model, data)
 
     def read(path: Path) -> Queries:
-        return reading.read(ranker.saved_model(), path, model)
+        return reading.read(ranker.model_, path, model)
 
     q = read(data)
     if query is not None:

@@ -57,12 +57,12 @@ def predict_command(
     reading: ModelData,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
-    from directrix.rankers.saved import SavedModel  # `load` imports scikit-learn, for a second
+    from directrix.rankers.model_file import read_model  # `load` imports scikit-learn, for a second
 
     options.check_tag("--run", run)
     check_writable(output, model, data)
     check_model(model, data)
-    saved = SavedModel.read(model)
+    saved = read_model(model)
     q = reading.read(saved, data, model, has_labels=False)
     scores = saved.predict_queries(q)
     if probability or diversify_column is not None:

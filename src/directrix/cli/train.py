@@ -272,8 +272,8 @@ def search_and_save(
 
             result = run(progress=progress)
         if columns := {key: name for key in RECORDED if (name := getattr(names, key)) is not None}:
-            training = result.ranker.training_
-            result.ranker.training_ = {**training, "data": {**training["data"], "columns": columns}}
+            data = {**result.ranker.training_["data"], "columns": columns}
+            result.ranker.model_ = result.ranker.model_.recorded(data=data)
         result.ranker.save(output)
         show(form, [race_table(result)], _document(result))
         _print_remarks(result)

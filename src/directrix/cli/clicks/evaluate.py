@@ -123,7 +123,7 @@ def _scored(
         if models:
             raise InputError(f"{next(iter(models))} is a model, which needs features; type --features FILE.")
         return None, [given.get(path, path) for path in paths], {}
-    saved = {path: model.saved_model() for path, model in models.items()}
+    saved = {path: model.model_ for path, model in models.items()}
     file = reading.with_recorded(reading.file(features), saved.values())
     q = reading.read_for(saved.values(), file, has_labels=False)
     given |= {

@@ -101,8 +101,8 @@ def train_command(
 
     def run(progress: Progress) -> SearchResult:
         result = search.ranker(q).search(q, weights=weights, progress=progress)
-        training = result.ranker.training_
-        result.ranker.training_ = {**training, "data": {**training["data"], "log": digest_of(clicks)}}
+        data = {**result.ranker.training_["data"], "log": digest_of(clicks)}
+        result.ranker.model_ = result.ranker.model_.recorded(data=data)
         return result
 
     text = f"training {search.method} for {search.measure}"

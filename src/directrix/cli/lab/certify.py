@@ -77,7 +77,7 @@ def certify_command(
 
         queries: Any = open_shards(data)
     else:
-        queries = reading.read(ranker.saved_model(), data, model)
+        queries = reading.read(ranker.model_, data, model)
     rows: list[dict[str, Any]] = []
     for goal in goals or [ranker.measure_]:
         rows.append(
