@@ -60,6 +60,11 @@ def read_toy(path, *, missing):
 def toy_lines(q):
     return letor_lines(q)
 """,
+    "cli/toy.py": '''
+def toy_command() -> None:
+    """Print a greeting."""
+    print("hello")
+''',
 }
 EDITS = {  # a place in a file, and what is added after it
     "registry.py": {
@@ -67,18 +72,11 @@ EDITS = {  # a place in a file, and what is added after it
         "SURROGATES = {\n": '    "ToyLoss": "surrogates.toy",\n',
         "TRAINERS = {\n": '    "ToyTrainer": "trainers.toy",\n',
         "TARGETS = {\n": '    "toy": "export.toy",\n',
-        "COMMANDS = {\n": '    "toy": "data",\n',
+        "COMMANDS = (\n": '    "toy",\n',
         "BY_TEXT = (\n": '    *("Toy", "ToyLoss"),\n',
     },
     "data/formats.py": {
         "FORMATS = (": 'Format("Toy", (".toy",), reader="toy:read_toy", lines="toy:toy_lines"), ',
-    },
-    "cli/data.py": {
-        "from __future__ import annotations\n": '''
-def toy_command() -> None:
-    """Print a greeting."""
-    print("hello")
-''',
     },
 }
 

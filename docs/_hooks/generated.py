@@ -136,15 +136,21 @@ def parameters(name: str, command: Any) -> str:
     """Usage line and table of one command."""
     with command.make_context(name, [], resilient_parsing=True) as context:
         usage = " ".join(piece for param in command.get_params(context) for piece in argument(param))
-        rows = [param.get_help_record(context) for param in command.get_params(context)]
+        # Options without a heading come first; within a heading the order stays.
+        params = sorted(command.get_params(context), key=lambda param: param.rich_help_panel or "")
+        rows = [(param.rich_help_panel, param.get_help_record(context)) for param in params]
     lines = [
         f"```text\ndirectrix {name} [OPTIONS] {usage}".rstrip() + "\n```",
         "",
         "| argument or option | meaning |",
         "|---|---|",
     ]
-    for row in rows:
+    above = None
+    for heading, row in rows:
         if row is not None:
+            if heading != above:
+                lines.append(f"| **{heading}** | |")
+                above = heading
             option, text = (cell.replace("|", " or ").replace("\n", " ") for cell in row)
             lines.append(f"| `{option.strip()}` | {text.strip()} |")
     return "\n".join(lines)

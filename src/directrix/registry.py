@@ -114,36 +114,19 @@ TARGETS = {
 }
 """Formats that a fitted ranker is exported to."""
 
-COMMANDS = {
-    "train": "train",
-    "predict": "train",
-    "evaluate": "evaluate",
-    "compare": "evaluate",
-    "explain": "analyze",
-    "describe": "analyze",
-    "export": "export",
-    "convert": "data",
-    "doctor": "doctor",
-    "calibrate": "train",
-    "demo": "demo",
-    "methods": "train",
-    **{f"text {name}": "text" for name in ("index", "candidates", "features", "rerank")},
-    "runs fuse": "text",
-    "runs features": "data",
-    "runs reconcile": "text",
-    **{
-        f"clicks {name}": "clicks" for name in ("describe", "model", "propensities", "interleave", "simulate")
-    },
-    **{f"clicks {name}": "counterfactual" for name in ("train", "evaluate")},
-    "events interactions": "data",
-    "lab crossval": "crossval",
-    "lab certify": "analyze",
-    "lab tendency": "analyze",
-    "lab reproduce": "reproduce",
-    "cluster shard": "data",
-}
-"""Commands in the order of ``directrix --help``, and their modules in ``directrix.cli``, each with a function
-NAME_command; a word before the name is a group of commands."""
+COMMANDS = (
+    *("train", "predict", "evaluate", "compare", "explain", "describe"),
+    *("export", "convert", "doctor", "calibrate", "demo", "methods"),
+    *("text index", "text candidates", "text features", "text rerank"),
+    *("runs fuse", "runs features", "runs reconcile"),
+    *("clicks describe", "clicks model", "clicks propensities", "clicks interleave", "clicks simulate"),
+    *("clicks train", "clicks evaluate"),
+    "events interactions",
+    *("lab crossval", "lab certify", "lab tendency", "lab reproduce"),
+    "cluster shard",
+)
+"""Commands in the order of ``directrix --help``: the function ``rerank_command`` of ``cli/text/rerank.py`` is
+``directrix text rerank``. The docstring of ``cli/text/__init__.py`` is the help of the group."""
 
 BY_TEXT = (
     *("Success", "RPrecision", "IPrec", "Bpref", "InfAP", "JudgedRate", "GMAP", "SetF", "SetAP"),

@@ -43,8 +43,8 @@ def test_train_predict_evaluate(files, tables, tmp_path, stream):
     data = [json.loads(path.read_text())["training"]["data"] for path in (model, files.model)]
     assert data[0] == data[1]
     assert run("predict", files.model, tables / "test.arrow").stdout == files.scores.read_text()
-    for command in ("evaluate", "certify"):
-        a, b = (run(command, *pair) for pair in _pairs(command, files, tables))
+    for command in ("evaluate", "lab certify"):
+        a, b = (run(*command.split(), *pair) for pair in _pairs(command, files, tables))
         assert (a.exit_code, a.stdout) == (0, b.stdout.replace(str(files.test), str(tables / "test.arrow")))
 
 
@@ -125,7 +125,7 @@ def test_doctor_reads_tables(tables):
 _CONVERT = """
 import resource, sys
 from pathlib import Path
-from directrix.data.formats import convert_file
+from directrix.data.file import convert_file
 convert_file(Path(sys.argv[1]), Path(sys.argv[2]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 convert_file(Path(sys.argv[3]), Path(sys.argv[2]))

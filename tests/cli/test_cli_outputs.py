@@ -124,10 +124,9 @@ def test_a_folder_that_may_not_be_written_to_is_noticed_before_the_work(
     def unexpected(*_, **__):
         raise RuntimeError("the work began")
 
-    for name in ("letor.read.read_letor", "formats.read_file", "trec.features.runs_as_features"):
+    for name in ("letor.read.read_letor", "file.DataFile.queries", "trec.features.runs_as_features"):
         monkeypatch.setattr(f"directrix.data.{name}", unexpected)
-    for name in ("reading.read_file", "train.read_file", "demo._data"):
-        monkeypatch.setattr(f"directrix.cli.{name}", unexpected)
+    monkeypatch.setattr("directrix.cli.demo._data", unexpected)
     real = os.open
 
     def locked_open(path, flags, *others, **named):

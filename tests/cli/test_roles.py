@@ -180,8 +180,10 @@ def test_a_document_occurs_once_per_query(shop, products, tmp_path):
 
 def test_swapped_files_are_named(shop):
     data, model = shop / "products.csv", shop / "linear.json"
-    for command in ("predict", "explain", "describe", "certify"):
-        assert f"which holds csv. Swap them: {model} {data}." in refused(command, data, model), command
+    for command in ("predict", "explain", "describe", "lab certify"):
+        assert f"which holds csv. Swap them: {model} {data}." in refused(*command.split(), data, model), (
+            command
+        )
     assert "Give a file that `directrix train` wrote" in refused("predict", data, data)
     for arguments in (("predict", model, model), ("convert", data, shop / "no.txt", "--qrels", model)):
         assert f"{model} is JSON, as model files are, and not lines of data" in refused(*arguments)

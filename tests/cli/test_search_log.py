@@ -10,7 +10,7 @@ from tests.commands import refused, run, succeed
 
 import directrix as dx
 from directrix import kernels
-from directrix.cli import show
+from directrix.cli import output
 from directrix.data.synthetic import make_linear
 from directrix.search.single_feature import best_feature
 
@@ -27,8 +27,8 @@ def test_a_log_has_a_line_for_each_configuration(files, tmp_path):
 
 
 def test_a_long_configuration_gives_signs_of_life(monkeypatch, capsys):
-    monkeypatch.setattr(show, "_SILENCE", 0.01)
-    with show.progress_log("training") as progress:
+    monkeypatch.setattr(output, "_SILENCE", 0.01)
+    with output.progress_log("training") as progress:
         progress(0, 2, "RankNet l2=1, step 7")
         deadline = time.monotonic() + 20.0
         printed = ""
@@ -42,9 +42,9 @@ def test_a_long_configuration_gives_signs_of_life(monkeypatch, capsys):
 
 
 def test_a_sign_of_life_says_that_kernels_are_compiled(monkeypatch, capsys):
-    monkeypatch.setattr(show, "_SILENCE", 0.01)
+    monkeypatch.setattr(output, "_SILENCE", 0.01)
     monkeypatch.setattr(kernels._COMPILATION, "_depth", 1)
-    with show.progress_log("training") as progress:
+    with output.progress_log("training") as progress:
         progress(0, 2, "RankNet l2=1")
         deadline, printed = time.monotonic() + 20.0, ""
         while "so far" not in printed and time.monotonic() < deadline:
@@ -54,7 +54,7 @@ def test_a_sign_of_life_says_that_kernels_are_compiled(monkeypatch, capsys):
 
 
 def test_steps_alone_print_nothing(capsys):
-    with show.progress_log("training") as progress:
+    with output.progress_log("training") as progress:
         for step in range(100):
             progress(0, 2, f"RankNet, step {step}")
     assert capsys.readouterr().err == ""

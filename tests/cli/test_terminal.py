@@ -11,7 +11,7 @@ from tests.commands import refused, run, succeed
 from tests.messages import rejects
 
 import directrix as dx
-from directrix.cli.show import echo, progress_bar, remark
+from directrix.cli.output import echo, progress_bar, remark
 from directrix.errors import InputError, warn
 
 HOSTILE = "\x1b]0;owned\x07\x9b2J\u202ex"  # sets the title, rings, clears the screen, turns the direction

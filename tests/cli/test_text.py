@@ -80,7 +80,7 @@ def test_a_model_on_features_of_text_is_better_than_the_candidates(here, tmp_pat
 
 
 def test_features_written_in_parts_are_those_of_the_library(here, tmp_path, monkeypatch):
-    monkeypatch.setattr("directrix.cli.text._AT_ONCE", 7)
+    monkeypatch.setattr("directrix.cli.text.features._AT_ONCE", 7)
     features(here, tmp_path / "f.parquet")
     q = dx.data.read_parquet(tmp_path / "f.parquet")
     wanted = Index.load(here / "docs.index").features(here / "queries.tsv", here / "bm25.run")

@@ -8,7 +8,7 @@ import pytest
 from tests.data.examples import assert_same, random_queries
 
 import directrix as dx
-from directrix.data.formats import convert_file
+from directrix.data.file import convert_file
 from directrix.data.tables.read import read_parquet
 from directrix.data.tables.write import write_parquet
 from directrix.errors import InputError

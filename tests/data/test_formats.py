@@ -11,15 +11,16 @@ from tests.messages import rejects
 
 import directrix as dx
 from directrix.data import formats
-from directrix.data.formats import ARROW, FORMATS, LETOR, QRELS, format_of, named
+from directrix.data.file import DataFile
+from directrix.data.formats import ARROW, FORMATS, LETOR, QRELS, named
 
 WRITTEN = [(f, suffix) for f in FORMATS if f.reader and f.is_written for suffix in f.suffixes]
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 def test_every_function_of_the_table_exists(form):
-    references = [form.reader, form.lines, form.opener, form.parts, form.writer]
-    assert all(callable(formats._load(reference)) for reference in references if reference)
+    references = [form.reader, form.lines, form.opener, form.blocks, form.writer]
+    assert all(callable(formats.load(reference)) for reference in references if reference)
     assert not (form.lines and form.writer)
 
 
@@ -29,8 +30,8 @@ def test_what_is_written_is_recognized_and_reads_back_the_same(form, suffix, tmp
     with form.writing(path) as add:
         add(q)
     assert named(path) is form
-    assert format_of(path) is form
-    assert_same(form.read(path), q)
+    assert DataFile(path).format is form
+    assert_same(DataFile(path).queries(), q)
 
 
 @pytest.mark.parametrize(
@@ -53,8 +54,8 @@ def test_content_counts_where_the_name_says_another_format(tmp_path):
     q = random_queries(seed=3)
     dx.data.write_parquet(q, tmp_path / "a.parquet")
     (tmp_path / "a.parquet").rename(tmp_path / "a.txt")
-    assert format_of(tmp_path / "a.txt") is ARROW
-    assert_same(formats.read_file(tmp_path / "a.txt"), q)
+    assert DataFile(tmp_path / "a.txt").format is ARROW
+    assert_same(DataFile(tmp_path / "a.txt").queries(), q)
 
 
 def test_every_format_is_listed():
@@ -145,7 +146,7 @@ CONTENTS = {
 @pytest.mark.parametrize("pack", [bytes, b"\xef\xbb\xbf".__add__, gzip.compress])
 def test_the_first_block_decides_what_a_file_holds(text, pack, tmp_path):
     (tmp_path / "a").write_bytes(pack(text.encode()))
-    assert formats.content_of(tmp_path / "a") == CONTENTS[text]
+    assert DataFile(tmp_path / "a").content == CONTENTS[text]
 
 
 def test_tables_with_empty_lines_before_their_names_are_read(tmp_path):

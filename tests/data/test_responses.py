@@ -10,7 +10,7 @@ from tests.messages import rejects
 
 import directrix as dx
 from directrix.data import read_responses
-from directrix.data.formats import content_of, read_file
+from directrix.data.file import DataFile
 from directrix.errors import InputError
 
 # "Logging feature scores" of the plugin: a feature that did not match has no value
@@ -128,12 +128,12 @@ def written(path, *responses):
 def test_documents_and_features_of_an_engine(tmp_path, engine):
     response, qid, docs, names, values = EXPECTED[engine]
     path = written(tmp_path / "log.jsonl", response)
-    assert content_of(path) == "responses"
+    assert DataFile(path).content == "responses"
     q = read_responses(path, missing="nan")
     assert (q.query_ids, list(q.doc_ids), q.feature_names) == ((qid,), docs, names)
     np.testing.assert_array_equal(q.features, values)
     np.testing.assert_array_equal(read_responses(path).features, np.nan_to_num(values))
-    np.testing.assert_array_equal(read_file(path).features, np.nan_to_num(values))
+    np.testing.assert_array_equal(DataFile(path).queries().features, np.nan_to_num(values))
     (tmp_path / "log.gz").write_bytes(gzip.compress(path.read_bytes()))
     assert list(read_responses(tmp_path / "log.gz").doc_ids) == docs
 
@@ -142,7 +142,7 @@ def test_responses_without_documents_and_blank_lines_add_nothing(tmp_path):
     empty = {"qid": "none", "hits": {"hits": []}}
     path = written(tmp_path / "log.jsonl", empty, {"qid": "rambo", **ELASTICSEARCH})
     path.write_text(path.read_text() + "\n")
-    assert content_of(path) == "responses"
+    assert DataFile(path).content == "responses"
     assert read_responses(path).query_ids == ("rambo",)
 
 

@@ -24,12 +24,12 @@ def test_data_of_fewer_queries_are_the_beginning_of_more_also_in_files(tmp_path)
     code = f"""
 import numpy as np
 from pathlib import Path
-from directrix.data.formats import read_file
+from directrix.data.file import DataFile
 from large import Law
 more = Law().queries(300)
 for name in ("few.parquet", "few.txt"):
     Law().write(Path({str(tmp_path)!r}, name), 270)
-    few = read_file(Path({str(tmp_path)!r}, name))
+    few = DataFile(Path({str(tmp_path)!r}, name)).queries()
     assert few.n_queries == 270
     np.testing.assert_array_equal(few.features, more.features[: few.n_docs])
     np.testing.assert_array_equal(few.labels, more.labels[: few.n_docs])

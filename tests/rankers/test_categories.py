@@ -18,7 +18,7 @@ from tests.messages import rejects
 
 import directrix as dx
 from directrix.data.columns import ColumnNames
-from directrix.data.formats import read_file
+from directrix.data.file import DataFile
 from directrix.experiments import permutation_importance
 
 N = 1200
@@ -110,7 +110,7 @@ def test_equal_numbers_are_one_category(trained, tmp_path):
         for make in NUMBERS.values():
             np.testing.assert_array_equal(ranker.predict({"c": make(c), "x": x}), expected)
         for name in ("c.csv", "c.parquet"):
-            q = read_file(tmp_path / name, missing="nan", columns=ColumnNames(categorical=("c",)))
+            q = DataFile(tmp_path / name, ColumnNames(categorical=("c",))).queries("nan")
             np.testing.assert_array_equal(ranker.predict_queries(q)[1:], expected)
 
 
@@ -302,13 +302,10 @@ def test_empty_text_is_a_missing_category_in_every_form(tmp_path):
     filled = frame.fillna("")
     filled.to_json(tmp_path / "d.jsonl", orient="records", lines=True)
     columns = ColumnNames(categorical=("brand",))
-    read = [
-        read_file(tmp_path / f"d.{kind}", missing="nan", columns=columns)
-        for kind in ("parquet", "csv", "jsonl")
-    ]
+    read = [DataFile(tmp_path / f"d.{kind}", columns).queries("nan") for kind in ("parquet", "csv", "jsonl")]
     for q in (*read, dx.Queries.from_frame(filled, missing="nan", categorical="brand")):
         np.testing.assert_array_equal(q.features[:, 0], [0, np.nan, 1, np.nan])
         assert q.categories == (("a", "b"),)
     for kind in ("parquet", "csv", "jsonl"):
         with pytest.raises(dx.InputError, match="missing"):
-            read_file(tmp_path / f"d.{kind}", columns=columns)
+            DataFile(tmp_path / f"d.{kind}", columns).queries()

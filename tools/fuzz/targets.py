@@ -77,9 +77,9 @@ def _letor(path: Path) -> Any:
 
 
 def _letor_parts(path: Path) -> list[Any]:
-    from directrix.data.formats import LETOR
+    from directrix.data.letor.read import letor_blocks
 
-    return [_used(part) for part in LETOR.read_parts(path, "nan")]
+    return [_used(block) for block in letor_blocks(path, missing="nan")]
 
 
 @cache
@@ -94,9 +94,9 @@ def _groups(path: Path) -> Any:
 
 
 def _any_format(path: Path) -> Any:
-    from directrix.data.formats import read_file
+    from directrix.data.file import DataFile
 
-    return _used(read_file(path, missing="nan"))
+    return _used(DataFile(path).queries("nan"))
 
 
 def _judged(path: Path) -> Any:

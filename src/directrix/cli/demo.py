@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.show import progress_bar, remark, show
+from directrix.cli.output import progress_bar, remark, show
 from directrix.reports.folder import check_folder
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import typer
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.output import progress_lines, remark, show
 from directrix.cli.reading import Columns
-from directrix.cli.show import progress_lines, remark, show
-from directrix.data.formats import inputs, read_file
+from directrix.data.formats import inputs
 
 if TYPE_CHECKING:
     from directrix.data.audits import FileAudit
@@ -50,7 +50,7 @@ def doctor_command(
         return
     from directrix.data.audits import audit
 
-    read = {str(path): read_file(path, missing="nan", columns=columns.names()) for path in files}
+    read = {str(path): columns.file(path).queries("nan") for path in files}
     result = audit(read)
     found = [_facts(file) for file in result.files]
     lines = tuple((name, *(facts[name] for facts in found)) for name in found[0])

@@ -10,8 +10,8 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.options import Missing
+from directrix.cli.output import remark
 from directrix.cli.reading import ModelData, TrainingData, check_writable, load_model
-from directrix.cli.show import remark
 from directrix.data.files import readable
 from directrix.data.formats import inputs
 from directrix.errors import InputError

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import fields, is_dataclass
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -32,12 +32,16 @@ from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
 from directrix import __version__
+from directrix.cli.headings import heading_of
 from directrix.cli.limits import Stopped, check_address_space, shortage, stoppable
 from directrix.cli.options import ThreadsOption, message_of
-from directrix.cli.show import discard_output, remark
+from directrix.cli.output import discard_output, remark
 from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
 
+# the command that each word without its group means
+_GROUPED = {name.split()[1]: name for name in COMMANDS if " " in name}
+_GROUPED |= {"features": "runs features", "text-features": "text features"}
 _WITHOUT_NUMBERS = ("methods_command", "doctor_command")
 _COLUMN = re.compile(r"--[a-z-]+-columns?")
 _OUTPUTS = ("output", "report", "thresholds", "page", "test_output", "against")  # the last is an input
@@ -46,7 +50,7 @@ _OUTPUTS = ("output", "report", "thresholds", "page", "test_output", "against") 
 atexit.register(gc.freeze)
 
 
-class StandardInput(type(Path())):  # type: ignore[misc]
+class StandardInput(PosixPath):
     """A copy of standard input, named ``-``: files are read more than once."""
 
     def __str__(self) -> str:
@@ -57,14 +61,16 @@ class StandardInput(type(Path())):  # type: ignore[misc]
 
 
 class _Command(TyperCommand):
-    """A command whose help shows a list as its elements: ``<path>``, not ``<list[Path]>``."""
+    """A command whose options stand under headings in its help."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
+        param: Any
         for param in self.params:
-            shown = getattr(param, "bare_type", str)  # earlier versions of Typer show the elements
-            if match := re.fullmatch(r"list\[(\w+)\]", shown()):
-                vars(param)["bare_type"] = match[1].lower().__str__
+            if param.param_type_name == "option":
+                param.rich_help_panel = heading_of(param.name)
+            elif param.nargs == -1:  # Typer shows their type as list[Path]
+                param.bare_type = lambda: "path"
 
 
 class _Commands(TyperGroup):
@@ -97,6 +103,16 @@ class _Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.obj = shlex.join(["directrix", *args])
         return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; without its group, it answers with the line to type."""
+        word = args[0]
+        if word in _GROUPED and word not in self.commands and not ctx.resilient_parsing:
+            name = _GROUPED[word]
+            line = ctx.obj.replace(f" {word}", f" {name}", 1)
+            remark(f"error: {word} is now directrix {name}; type `{line}`.")
+            raise typer.Exit(2)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -247,26 +263,20 @@ def _replaced(value: Any, spooled: Path) -> Any:
     return spooled if value == Path("-") else value
 
 
-def _add(name: str, module: str) -> None:
-    """Add a command to its group, which is made before its first command."""
-    group, _, word = name.rpartition(" ")
-    command = vars(import_module(f"directrix.cli.{module}"))[f"{word}_command"]
-    if group not in _groups:
-        _groups[group] = typer.Typer(no_args_is_help=True)
-        app.add_typer(_groups[group], name=group, help=_GROUPS[group])
-    # a paragraph on one line, which the width of the terminal breaks
-    text = re.sub(r"(?<!\n)\n(?=\S)", " ", inspect.cleandoc(command.__doc__))
-    _groups[group].command(word, cls=_Command, help=text)(_prepared(command))
+def _add_commands() -> None:
+    """Add all commands to the application; a group is made before its first command."""
+    groups = {"": app}
+    for name in COMMANDS:
+        group, _, word = name.rpartition(" ")
+        if group not in groups:
+            groups[group] = typer.Typer(no_args_is_help=True)
+            text = inspect.getdoc(import_module(f"directrix.cli.{group}"))
+            app.add_typer(groups[group], name=group, help=text)
+        home = import_module(f"directrix.cli.{name.replace(' ', '.')}")
+        command = getattr(home, f"{word}_command")
+        # a paragraph on one line, which the width of the terminal breaks
+        text = re.sub(r"(?<!\n)\n(?=\S)", " ", inspect.cleandoc(command.__doc__))
+        groups[group].command(word, cls=_Command, help=text)(_prepared(command))
 
 
-_GROUPS = {
-    "text": "Index documents, find candidates, and rerank them with a model.",
-    "runs": "Combine the runs of other systems, and compare tools on them.",
-    "clicks": "Learn from logs of clicks, and compare rankers by clicks.",
-    "events": "Make labeled queries from what users viewed and bought.",
-    "lab": "Experiments: cross-validation, local optimality, reproductions of papers.",
-    "cluster": "Prepare data for several machines.",
-}
-_groups = {"": app}
-for _name, _module in COMMANDS.items():
-    _add(_name, _module)
+_add_commands()

@@ -86,6 +86,20 @@ NamesOption = Annotated[
         help="Name of each ranking in the output, in order. Default: run tags or file names.",
     ),
 ]
+RunOutputOption = Annotated[
+    Path | None,
+    option(
+        "--output", "-o", help="File to write: a TREC run, or JSON lines (.jsonl). Default: standard output."
+    ),
+]
+AllJudgedOption = Annotated[
+    bool,
+    Option(
+        "--all-judged",
+        help="Count every judged query of the qrels, with an empty ranking for those that a run lacks, as "
+        "trec_eval does by -c.",
+    ),
+]
 ReportOption = Annotated[Path | None, option("--report", help="HTML page to write.")]
 FormatOption = Annotated[Format, Option("--format", "-f", help="Output format.")]
 ThreadsOption = Annotated[

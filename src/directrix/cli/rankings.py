@@ -7,31 +7,30 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from directrix.cli.reading import RankedData, is_model
-from directrix.cli.show import remark
+from directrix.cli.output import remark
+from directrix.cli.reading import RankedData
 from directrix.data.checks import check_unrepeated
-from directrix.data.columns import OPTIONS, SCORES, ColumnNames, find, kind_of
+from directrix.data.columns import OPTIONS, ROLES, SCORES, ColumnNames, find
+from directrix.data.file import DataFile
 from directrix.data.files import Problem, open_data, raise_problems, readable, short_name, to_number
-from directrix.data.formats import QRELS, content_of, is_documents_table
+from directrix.data.formats import QRELS
 from directrix.data.grouping import identifier_text
 from directrix.data.shards.context import is_on_cluster
 from directrix.data.trec.join import Judged, join_trec, unmatched
-from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
+from directrix.data.trec.runs import Qrels, Run, document_names
 from directrix.errors import InputError
-from directrix.rankers.fitted import FittedModel
 from directrix.rankers.model_file import read_model
 from directrix.types import Float64Array
 
 if TYPE_CHECKING:
-    from directrix.data.queries import Queries
-    from directrix.data.shards.queries import ShardedQueries
+    pass
 
 _LINE_END = re.compile(r"\r\n|\r|\n")  # str.splitlines also ends lines at control characters
 
@@ -103,7 +102,7 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
 def judged_rankings(
     data: Path,
     rankings: list[Path],
-    given: RankedData,
+    reading: RankedData,
     names: list[str] | None = None,
     topics: Topics = "own",
 ) -> list[JudgedRanking]:
@@ -112,11 +111,13 @@ def judged_rankings(
     If the data file contains qrels, the rankings are runs. Queries without judgments do not count, as in
     trec_eval; ``topics`` selects the judged topics that do. ``names`` are the user's names of the rankings.
     """
-    models = {path: read_model(path) for path in rankings if is_model(path)}
-    columns = given.names_for(models.values(), data)
-    if (trec := read_trec(data, rankings, columns)) is not None:
-        if given.missing is not None or given.by_position:
-            option = "--by-position" if given.by_position else "--missing"
+    file, others = reading.file(data), [DataFile(path) for path in rankings]
+    models = {other.path: read_model(other.path) for other in others if other.is_model}
+    file = reading.with_recorded(file, models.values())
+    others = [other.with_columns(file.columns) for other in others]
+    if (trec := _read_trec([file, *others])) is not None:
+        if reading.missing is not None or reading.by_position:
+            option = "--by-position" if reading.by_position else "--missing"
             raise InputError(f"{option}: runs and qrels have no features; leave it out.")
         qrels, runs = trec
         return _judged_runs(system_names(rankings, names, [run.tag for run in runs]), runs, qrels, topics)
@@ -127,14 +128,17 @@ def judged_rankings(
         from directrix.data.shards.queries import open_shards
 
         shards = open_shards(data)
-    q = given.read_for(models.values(), data) if shards is None else shards.judged()
+    q = reading.read_for(models.values(), file) if shards is None else shards.judged()
     check_unrepeated(q, str(data))
     ids = tuple(map(identifier_text, q.query_ids))
     doc_ids = None if q.doc_ids is None else np.array(document_names(q), dtype=object)
     judged = []
     for name, path in zip(system_names(rankings, names), rankings, strict=True):
         if path in models:
-            scores = _scores(models[path], q, shards, data, path, given)
+            if shards is not None:
+                scores = shards.scores(models[path])
+            else:
+                scores = models[path].predict_queries(reading.matched(q, models[path], data, path))
         else:
             scores = read_scores(path, q.n_docs, data)[q.rows]
         arrays = {"scores": scores, "labels": q.labels, "qptr": q.qptr, "doc_ids": doc_ids}
@@ -142,74 +146,57 @@ def judged_rankings(
     return judged
 
 
-def _scores(
-    saved: FittedModel, q: Queries, shards: ShardedQueries | None, data: Path, path: Path, given: RankedData
-) -> Float64Array:
-    """Scores of a model, on the cluster if there is one."""
-    if shards is not None:
-        return shards.scores(saved)
-    return saved.predict_queries(given.matched(q, saved, data, path))
-
-
 def read_trec(data: Path, rankings: list[Path], columns: ColumnNames) -> tuple[Qrels, list[Run]] | None:
     """Read qrels and runs, text or tables; return None if the first file is labeled data."""
-    tables = tables_of([data, *rankings], columns)
-    return _read(data, rankings, tables, columns) if _are_qrels(data, rankings, tables, columns) else None
+    return _read_trec([DataFile(path, columns) for path in (data, *rankings)])
+
+
+def _read_trec(files: list[DataFile]) -> tuple[Qrels, list[Run]] | None:
+    columns, (data, *rankings) = files[0].columns, with_own_columns(files)
+    return _read([data, *rankings], columns) if _are_qrels(data, rankings, columns) else None
 
 
 def read_qrels_and_runs(qrels: Path, runs: list[Path], columns: ColumnNames) -> tuple[Qrels, list[Run]]:
     """Read qrels and runs, from text or tables."""
-    return _read(qrels, runs, tables_of([qrels, *runs], columns), columns)
+    return _read(with_own_columns([DataFile(path, columns) for path in (qrels, *runs)]), columns)
 
 
-def _read(
-    data: Path, rankings: list[Path], tables: dict[Path, list[str]], columns: ColumnNames
-) -> tuple[Qrels, list[Run]]:
-    names = named_columns(data, tables, columns)
-    qrels = read_qrels(data, **names(data, "label"))
-    if data in tables and kind_of(tables[data], columns) == "run" and (qrels.labels % 1.0).any():
+def _read(files: list[DataFile], columns: ColumnNames) -> tuple[Qrels, list[Run]]:
+    check_names(files, columns)
+    data, *rankings = files
+    qrels = read_qrels(data)
+    if data.is_table and data.kind == "run" and (qrels.labels % 1.0).any():
         raise InputError(
             f"{data} is a run, whose scores are not integers as labels are; qrels come first, then the "
             f"rankings: QRELS {data}."
         )
-    return qrels, [read_trec_run(path, **names(path, "score")) for path in rankings]
+    return qrels, [ranking.run() for ranking in rankings]
 
 
 def read_rankings(runs: list[Path], columns: ColumnNames) -> list[Run]:
     """Read runs, text or tables."""
-    names = named_columns(runs[0], tables_of(runs, columns), columns)
-    return [read_trec_run(path, **names(path, "score")) for path in runs]
+    files = with_own_columns([DataFile(path, columns) for path in runs])
+    check_names(files, columns)
+    return [file.run() for file in files]
 
 
-def read_qrels(path: Path, **names: Any) -> Qrels:
+def read_qrels(file: DataFile) -> Qrels:
     """Read judgments; a note says how negative ones count."""
-    qrels = read_trec_qrels(path, **names)
+    qrels = file.qrels()
     if n_negative := int((qrels.labels < 0.0).sum()):
         remark(
-            f"note: {n_negative:,} of {len(qrels.labels):,} labels of {path} are negative (down to "
+            f"note: {n_negative:,} of {len(qrels.labels):,} labels of {file} are negative (down to "
             f"{qrels.labels.min():g}); they count as 0, judged and not relevant"
         )
     return qrels
 
 
-def named_columns(
-    qrels: Path, tables: dict[Path, list[str]], columns: ColumnNames
-) -> Callable[[Path, str], dict[str, Any]]:
-    """Return a function that maps a file and the kind of its values to the columns to read.
-
-    These are the columns that options name and the table has. Raises `InputError` if an option names
-    features, or columns of text files.
-    """
-    if not tables:
-        QRELS.check_names(qrels, columns)
+def check_names(files: list[DataFile], columns: ColumnNames) -> None:
+    """Raise `InputError` if options name features, or columns although no file of documents is a table."""
+    if not any(file.is_table for file in files):
+        QRELS.check_names(files[0].path, columns)
     if columns.features is not None:
         raise InputError("--feature-columns: runs and qrels have no features; leave it out.")
-
-    def names(path: Path, value: str) -> dict[str, Any]:
-        of = columns.within(tables.get(path, ()))
-        return {"qid": of.qid, "doc_id": of.doc_id, value: getattr(of, value)}
-
-    return names
 
 
 def check_system_names(given: list[str] | None, files: list[Path]) -> None:
@@ -277,68 +264,65 @@ def _number(line: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def tables_of(paths: list[Path], columns: ColumnNames) -> dict[Path, list[str]]:
-    """Return the column names of the files that are tables.
+def with_own_columns(files: list[DataFile]) -> list[DataFile]:
+    """Return files with those of their columns, which options name for all of them, that each one has.
 
     Raises `InputError` if there are tables, but none has a column that the user named.
     """
-    from directrix.data.tables.files import column_names
-
-    tables = {path: column_names(path) for path in paths if is_documents_table(path)}
+    tables = [file for file in files if file.is_table]
     for key in OPTIONS if tables else ():
-        name = None if key in ("features", "categorical", "excluded") else getattr(columns, key)
-        if name is not None and not any(name in known for known in tables.values()):
-            path, known = list(tables.items())[-1 if key == "score" else 0]
-            find(known, key, name, str(path), "")  # raises
-    return tables
+        name = None if ROLES[key].is_list else getattr(files[0].columns, key)
+        if name is not None and not any(name in table.names for table in tables):
+            table = tables[-1 if key == "score" else 0]
+            find(table.names, key, name, str(table), "")  # raises
+    return [file.with_own_columns() for file in files]
 
 
-def _are_qrels(data: Path, rankings: list[Path], tables: dict[Path, list[str]], columns: ColumnNames) -> bool:
+def _are_qrels(data: DataFile, rankings: list[DataFile], columns: ColumnNames) -> bool:
     """Return whether the first file is qrels, which judge runs; else it is labeled data.
 
     A table of labels is qrels if a ranking is a run: its columns may leave that open. Files whose kind is
     unclear are left to their readers. Raises `InputError` at the first ranking in place of labeled data,
     labeled data among rankings, or ranking of other data.
     """
-    kind = kind_of(tables[data], columns) if data in tables else _kind(data)
-    # the labels of judgments may be in a column that holds scores in a run
-    of_runs = replace(columns, label=None) if columns.label in (columns.score, *SCORES) else columns
-    kinds = [kind_of(tables[path], of_runs) if path in tables else _kind(path) for path in rankings]
-    if {*kinds} <= {"run", "judged run"} and (kind == "" or (kind == "run" and data in tables)):
+    kind = data.kind
+    if columns.label in (columns.score, *SCORES):  # the labels of judgments, and the scores of runs
+        rankings = [ranking.with_columns(replace(ranking.columns, label=None)) for ranking in rankings]
+    kinds = [ranking.kind for ranking in rankings]
+    if {*kinds} <= {"run", "judged run"} and (kind == "" or (kind == "run" and data.is_table)):
         return True  # judgments of ranx and BEIR call labels scores; text of no kind has its message there
     if kind in ("model", "scores", "run"):
-        right = next((path for path, k in zip(rankings, kinds, strict=True) if k in ("data", "qrels")), None)
+        right = next((r for r, kind in zip(rankings, kinds, strict=True) if kind in ("data", "qrels")), None)
         order = f"{right or 'DATA'} {data}"
         raise InputError(
             f"{data} is {_NAMES[kind]}; labeled data or qrels come first, then the rankings: {order}."
         )
-    if data in tables:
+    if data.is_table:
         kind = "qrels" if {"run", "judged run"}.intersection(kinds) else "data"
-    for path, other in zip(rankings, kinds, strict=True):
-        if kind == "qrels" and other == "qrels" and path not in tables:
-            continue  # perhaps a ranking of MS MARCO: the reader says what a run needs
-        if other in ("data", "qrels"):
-            known, of = tables.get(path, []), columns.within(tables.get(path, []))
-            if known and find(known, "label", of.label, str(path), "", optional=True) is None:
-                find(known, "score", of.score, str(path), "")  # raises
-            raise InputError(
-                f"{path} is {_NAMES[other]} and not a ranking; after {data} give files of scores, models or "
-                "runs."
-            )
-        if kind == "qrels" and other in ("model", "scores"):
-            raise InputError(
-                f"{path} is {_NAMES[other]}, but {data} is qrels, which judge runs; write one: "
-                "`directrix predict MODEL DATA --run TAG -o FILE.run`."
-            )
-        if kind == "data" and other == "run":
-            raise InputError(
-                f"{path} is a run, but {data} is labeled data. Runs need qrels; write them with "
-                f"`directrix convert {data} FILE.qrels`."
-            )
+    for ranking, other in zip(rankings, kinds, strict=True):
+        # perhaps a ranking of MS MARCO: the reader says what a run needs
+        if ranking.is_table or not kind == other == "qrels":
+            _check_ranking(ranking, other, data, kind)
     return kind == "qrels"
 
 
-def _kind(path: Path) -> str:
-    """Return a key of the names above, or "" for a file whose kind its first line does not show."""
-    content = "json" if is_model(path) else content_of(path)
-    return content if content in _NAMES else {"json": "model", "letor": "data"}.get(content, "")
+def _check_ranking(ranking: DataFile, kind: str, data: DataFile, kind_of_data: str) -> None:
+    """Raise `InputError` if a file of this kind is no ranking, or a ranking of other data."""
+    if kind in ("data", "qrels"):
+        names, given = ranking.names if ranking.is_table else [], ranking.columns
+        if names and find(names, "label", given.label, str(ranking), "", optional=True) is None:
+            find(names, "score", given.score, str(ranking), "")  # raises
+        raise InputError(
+            f"{ranking} is {_NAMES[kind]} and not a ranking; after {data} give files of scores, models or "
+            "runs."
+        )
+    if kind_of_data == "qrels" and kind in ("model", "scores"):
+        raise InputError(
+            f"{ranking} is {_NAMES[kind]}, but {data} is qrels, which judge runs; write one: "
+            "`directrix predict MODEL DATA --run TAG -o FILE.run`."
+        )
+    if kind_of_data == "data" and kind == "run":
+        raise InputError(
+            f"{ranking} is a run, but {data} is labeled data. Runs need qrels; write them with "
+            f"`directrix convert {data} FILE.qrels`."
+        )

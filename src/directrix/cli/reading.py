@@ -1,4 +1,11 @@
-"""Options for reading data, reading with them, and checks of outputs before the work begins."""
+"""Options for reading data, reading with them, and checks of outputs before the work begins.
+
+A command that reads data takes one of these groups of options. The group returns names of columns, a
+`DataFile` or `Queries`::
+
+    def example_command(*, data: DataArgument, reading: TrainingData) -> None:
+        queries = reading.read(data)
+"""
 
 from __future__ import annotations
 
@@ -11,10 +18,11 @@ import typer
 from typer import Option
 
 from directrix.cli.options import Missing, option
-from directrix.cli.show import remark
-from directrix.data.columns import DOC, LABELS, QUERY, ColumnNames, column_list
+from directrix.cli.output import remark
+from directrix.data.columns import DOC, LABELS, QUERY, ROLES, ColumnNames, column_list
+from directrix.data.file import DataFile
 from directrix.data.files import check_replaceable
-from directrix.data.formats import content_of, format_of, is_documents_table, named, read_file, text_table
+from directrix.data.formats import named
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
@@ -22,55 +30,25 @@ if TYPE_CHECKING:
     from directrix.data.queries import Queries
     from directrix.rankers.fitted import FittedModel
     from directrix.rankers.inputs import Weights
-    from directrix.types import Float64Array
+    from directrix.types import Array, Float64Array
 
 RECORDED = ("qid", "label", "doc_id")
 """Columns whose names are stored in a model file if the user gave them."""
 
-_SHARE = 0.4  # of the available memory: a search copies parts of the queries
+# A search copies some of the queries, so the features may take this share of the available memory.
+_SHARE = 0.4
 
 
-def _column(name: str, what: str, default: str) -> Any:
-    several = name.endswith("-columns")
+def _column(key: str) -> Any:
+    """Return the option for a column, or for several, by the table of roles."""
+    role = ROLES[key]
     return option(
-        name,
-        metavar="NAME,..." if several else "NAME",
-        help=f"Column{'s' * several} of {what}. Default: {default}",
-        rich_help_panel="Columns of CSV, TSV, JSON lines, Parquet and Arrow",
+        role.option,
+        metavar="NAME,..." if role.is_list else "NAME",
+        help=role.help,
     )
 
 
-_Qid = Annotated[
-    str | None, _column("--qid-column", "queries", "qid, query_id, q_id, query-id, topic or query.")
-]
-_Label = Annotated[str | None, _column("--label-column", "labels", "label, relevance, rel or grade.")]
-_DocId = Annotated[
-    str | None,
-    _column(
-        "--doc-id-column", "documents", "docno, doc_id, docid, corpus-id, document or doc, if there is one."
-    ),
-]
-_Features = Annotated[
-    str | None, _column("--feature-columns", "features, separated by commas", "all others.")
-]
-_Categorical = Annotated[
-    str | None,
-    _column(
-        "--categorical-columns",
-        "features that are categories, for trees",
-        "those of a dictionary type.",
-    ),
-]
-_Excluded = Annotated[
-    str | None, _column("--exclude-columns", "text, dates and the like, to leave out", "none.")
-]
-_Score = Annotated[str | None, _column("--score-column", "scores of runs", "score or sim.")]
-_Weight = Annotated[
-    str | None, _column("--weight-column", "weights of documents, such as inverse propensities", "none.")
-]
-_QueryWeight = Annotated[
-    str | None, _column("--query-weight-column", "weights of queries, such as their traffic", "none.")
-]
 _Missing = Annotated[
     Missing,
     Option(
@@ -95,112 +73,93 @@ ByPositionOption = Annotated[
 ]
 
 
+def _several(option_name: str, text: str | None) -> tuple[str, ...] | None:
+    """Return the names in the text of an option that names several columns."""
+    names = None if text is None else tuple(filter(None, text.split(",")))
+    if names == ():
+        raise typer.BadParameter(f"{option_name} names no column; type e.g. {option_name} bm25,age.")
+    return names
+
+
 @dataclass(frozen=True, kw_only=True)
 class Columns:
     """Names of the columns of tables."""
 
-    qid_column: _Qid = None
-    label_column: _Label = None
-    doc_id_column: _DocId = None
-    feature_columns: _Features = None
-    categorical_columns: _Categorical = None
-    exclude_columns: _Excluded = None
+    qid_column: Annotated[str | None, _column("qid")] = None
+    label_column: Annotated[str | None, _column("label")] = None
+    doc_id_column: Annotated[str | None, _column("doc_id")] = None
+    feature_columns: Annotated[str | None, _column("features")] = None
+    categorical_columns: Annotated[str | None, _column("categorical")] = None
+    exclude_columns: Annotated[str | None, _column("excluded")] = None
 
     def names(self) -> ColumnNames:
         """Return the names that were given."""
-        several: dict[str, Any] = {}
-        for name in ("feature_columns", "categorical_columns", "exclude_columns"):
-            text, given = getattr(self, name), f"--{name.replace('_', '-')}"
-            several[name] = None if text is None else tuple(filter(None, text.split(",")))
-            if several[name] == ():
-                raise typer.BadParameter(f"{given} names no column; type e.g. {given} bm25,age.")
         return ColumnNames(
             self.qid_column,
             self.label_column,
             self.doc_id_column,
-            several["feature_columns"],
-            several["categorical_columns"],
-            several["exclude_columns"],
-            score=getattr(self, "score_column", None),
+            _several("--feature-columns", self.feature_columns),
+            _several("--categorical-columns", self.categorical_columns),
+            _several("--exclude-columns", self.exclude_columns),
         )
 
-
-_Session = Annotated[
-    str | None, _column("--session-column", "sessions, or result pages", "session or session_id.")
-]
-_Query = Annotated[str | None, _column("--query-column", "queries", "as --qid-column of other commands.")]
-_Doc = Annotated[str | None, _column("--doc-column", "documents", "docno, doc_id, document or doc.")]
-_Position = Annotated[str | None, _column("--position-column", "positions, from 1", "position, rank or pos.")]
-_Clicked = Annotated[
-    str | None, _column("--clicked-column", "clicks, 0 or 1, or their number", "clicked, click or clicks.")
-]
-_Impressions = Annotated[
-    str | None, _column("--impressions-column", "impressions of counts", "impressions or views.")
-]
-_User = Annotated[str | None, _column("--user-column", "users", "user or user_id.")]
-_Ranker = Annotated[
-    str | None, _column("--ranker-column", "rankers that were served", "ranker, system or variant.")
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogColumns:
-    """Names of the columns of a log of clicks."""
-
-    session_column: _Session = None
-    query_column: _Query = None
-    doc_column: _Doc = None
-    position_column: _Position = None
-    clicked_column: _Clicked = None
-    impressions_column: _Impressions = None
-    user_column: _User = None
-    ranker_column: _Ranker = None
-
-    def read(self, path: Path) -> Log:
-        """Read a log into memory."""
-        from directrix.clicks.log import Log
-
-        return Log.read(path, **{name.removesuffix("_column"): given for name, given in vars(self).items()})
-
-    def of_features(self, path: Path) -> ColumnNames:
-        """Return the names of these columns in a table of features, which needs no labels."""
-        from directrix.data.tables.files import column_names
-
-        names = ColumnNames(qid=self.query_column, doc_id=self.doc_column, has_labels=False)
-        return names.within(column_names(path) if is_documents_table(path) else ())
-
-
-_Item = Annotated[str | None, _column("--item-column", "items", "item, item_id or product_id.")]
-_Time = Annotated[str | None, _column("--time-column", "times", "time or timestamp.")]
-_Event = Annotated[
-    str | None, _column("--event-column", "kinds of events", "event, event_type or action, if there is one.")
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EventColumns:
-    """Names of the columns of events, and of tables that go with them."""
-
-    user_column: _User = None
-    item_column: _Item = None
-    time_column: _Time = None
-    event_column: _Event = None
-    session_column: _Session = None
-    categorical_columns: _Categorical = None
-
-    def names(self) -> dict[str, Any]:
-        """Return the arguments of `from_interactions` that name columns."""
-        names = {name.removesuffix("_column"): given for name, given in vars(self).items()}
-        return names | {
-            "categorical": tuple(filter(None, (names.pop("categorical_columns") or "").split(",")))
-        }
+    def file(self, path: Path) -> DataFile:
+        """Return a data file with these columns."""
+        return DataFile(path, self.names())
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunColumns(Columns):
     """Names of the columns of tables, some of which may be runs."""
 
-    score_column: _Score = None
+    score_column: Annotated[str | None, _column("score")] = None
+
+    def names(self) -> ColumnNames:
+        """Return the names that were given."""
+        return replace(super().names(), score=self.score_column)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogColumns:
+    """Names of the columns of a log of clicks."""
+
+    session_column: Annotated[str | None, _column("session")] = None
+    query_column: Annotated[str | None, _column("query")] = None
+    doc_column: Annotated[str | None, _column("doc")] = None
+    position_column: Annotated[str | None, _column("position")] = None
+    clicked_column: Annotated[str | None, _column("clicked")] = None
+    impressions_column: Annotated[str | None, _column("impressions")] = None
+    user_column: Annotated[str | None, _column("user")] = None
+    ranker_column: Annotated[str | None, _column("ranker")] = None
+
+    def read(self, path: Path) -> Log:
+        """Read a log into memory."""
+        from directrix.clicks.log import Log
+
+        return Log.read(path, **{name.removesuffix("_column"): column for name, column in vars(self).items()})
+
+    def features(self, path: Path) -> DataFile:
+        """Return a table of features with these columns, which needs no labels."""
+        names = ColumnNames(qid=self.query_column, doc_id=self.doc_column, has_labels=False)
+        return DataFile(path, names).with_own_columns()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventColumns:
+    """Names of the columns of events, and of tables that go with them."""
+
+    user_column: Annotated[str | None, _column("user")] = None
+    item_column: Annotated[str | None, _column("item")] = None
+    time_column: Annotated[str | None, _column("time")] = None
+    event_column: Annotated[str | None, _column("event")] = None
+    session_column: Annotated[str | None, _column("session")] = None
+    categorical_columns: Annotated[str | None, _column("categorical")] = None
+
+    def names(self) -> dict[str, Any]:
+        """Return the arguments of `from_interactions` that name columns."""
+        names: dict[str, Any] = {name.removesuffix("_column"): column for name, column in vars(self).items()}
+        categorical = _several("--categorical-columns", names.pop("categorical_columns"))
+        return names | {"categorical": categorical or ()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,33 +170,32 @@ class TrainingData(Columns):
 
     def read(self, path: Path) -> Queries:
         """Read a data file into memory."""
-        return read_file(path, missing=self.missing.value, columns=self.names())
+        return self.file(path).queries(self.missing.value)
 
-    def read_or_open(self, path: Path, *, stream: bool | None) -> Queries:
+    def read_or_open(self, file: DataFile, *, stream: bool | None) -> Queries:
         """Read a data file into memory, or open it and leave its features on disk.
 
         ``stream=None`` leaves the features of a Parquet or Arrow file on disk if they would take more than
         40 % of the available memory. Text, and missing values to replace there, raise an `InputError`.
         """
         from directrix.data.memory import available_memory
-        from directrix.data.tables.files import TableFiles
         from directrix.rankers.scoring import missing_values
 
-        if stream is False or (stream is None and not format_of(path).is_table):
-            return self.read(path)
+        if stream is False or (stream is None and not file.format.is_table):
+            return file.queries(self.missing.value)
         available = available_memory()
-        # the size in the header: a file that will be read may have its rows in any order
-        if stream is None and TableFiles(path, self.names()).n_bytes <= _SHARE * available:
-            return self.read(path)
-        q = format_of(path).open(path, self.names())
+        # The size is that in the header: a file that is read may have its rows in any order.
+        if stream is None and file.tables.n_bytes <= _SHARE * available:
+            return file.queries(self.missing.value)
+        q = file.open()
         n_bytes = q.n_docs * q.n_features * q.features.dtype.itemsize
         if self.missing is Missing.zero and missing_values(q):
             raise InputError(
                 "--missing zero cannot replace values of features that stay on disk; replace them first: "
-                f"`directrix convert {path} new.arrow --missing zero`."
+                f"`directrix convert {file} new.arrow --missing zero`."
             )
         taken, free = (f"{size / 1e9:.3g} GB" for size in (n_bytes, available))
-        remark(f"note: the features stay in {path}: they take {taken}; {free} of memory are available")
+        remark(f"note: the features stay in {file}: they take {taken}; {free} of memory are available")
         return replace(q, missing=self.missing.value)
 
 
@@ -245,82 +203,80 @@ class TrainingData(Columns):
 class WeightedData(TrainingData):
     """Options for reading training data with weights; columns of weights are not features."""
 
-    weight_column: _Weight = None
-    query_weight_column: _QueryWeight = None
+    weight_column: Annotated[str | None, _column("weight")] = None
+    query_weight_column: Annotated[str | None, _column("query_weight")] = None
 
-    def names(self) -> ColumnNames:
-        """Return the names that were given; columns of weights are excluded."""
-        names = super().names()
-        of_weights = tuple(filter(None, (self.weight_column, self.query_weight_column)))
-        return replace(names, excluded=(*(names.excluded or ()), *of_weights)) if of_weights else names
-
-    def weighs(self, path: Path, *, optional: bool) -> WeightedData:
-        """Return these options for a file; `InputError` if its columns have no names, or it lacks a weight.
-
-        With ``optional``, data that are not for training may lack weights.
-        """
-        of = {"weight_column": self.weight_column, "query_weight_column": self.query_weight_column}
-        options = {name: f"--{name.replace('_', '-')}" for name, column in of.items() if column is not None}
-        if not options:
-            return self
-        has_names = format_of(path).has_names
-        if not has_names and not optional:
-            raise InputError(
-                f"{path} is {format_of(path).name} text, whose columns have no names; leave out "
-                f"{', '.join(options.values())}, or give CSV, TSV, JSON lines or Parquet."
-            )
-        known = _columns_of(path) if has_names else []
-        lacks = {name: of[name] for name in options if of[name] not in known}
-        if lacks and not optional:
-            name, column = next(iter(lacks.items()))
-            raise InputError(
-                f"{path}: there is no column {column}; the columns are {column_list(known)}. Type "
-                f"{options[name]} NAME."
-            )
-        kept = {name: None if name in lacks else column for name, column in of.items()}
-        return replace(self, **kept)  # type: ignore[arg-type]  # these are two of the fields
-
-    def weights(self, path: Path, q: Queries) -> Weights:
-        """Return weights of the documents and of the queries; None for those without a column.
+    def read_weighted(self, path: Path, *, stream: bool | None) -> tuple[Queries, Weights]:
+        """Read or open training data, with weights of documents and of queries; None for those not given.
 
         Those of LETOR text are in a file next to it: one per document, as in LightGBM, or per query, as in
-        XGBoost. Raises `InputError` if a weight is not a number >= 0, or the weight of a query differs
-        between its rows.
+        XGBoost. Raises `InputError` if a column of weights does not exist, a weight is not a number >= 0, or
+        the weight of a query differs between its rows.
         """
-        if not format_of(path).has_names:
-            from directrix.data.letor.read import side_weights
-
-            weights = side_weights(path, q)
-            for what, given in zip(("documents", "queries"), weights, strict=True):
-                if given is not None:
-                    remark(f"note: weights of {what}: {path}.weight")
-            return weights
-        return self._of_documents(path, q, self.weight_column), self._of_queries(path, q)
-
-    def _of_documents(self, path: Path, q: Queries, column: str | None) -> Float64Array | None:
         from directrix.data.checks import weights_of
-        from directrix.data.tables.files import table_of
+        from directrix.data.letor.read import side_weights
 
-        if column is None:
-            return None
-        values = table_of(path, columns=[column]).column(column).to_numpy()
-        return weights_of(values, q.n_docs, column, "row")[q.rows]
+        file, names = self.file(path), self._weight_names()
+        for key, name in names.items():
+            _check_weight(file, ROLES[key].option, name)
+        file = self._without_weights(file)
+        cells = {key: file.column(name).to_numpy() for key, name in names.items()}
+        q = self.read_or_open(file, stream=stream)
+        weights: dict[str, Any] = {
+            key: weights_of(cells[key], q.n_docs, name, "row")[q.rows] for key, name in names.items()
+        }
+        if not file.format.has_names:
+            weights = dict(zip(("weight", "query_weight"), side_weights(path, q), strict=True))
+            for key, what in (("weight", "documents"), ("query_weight", "queries")):
+                if weights[key] is not None:
+                    remark(f"note: weights of {what}: {path}.weight")
+        elif "query_weight" in weights:
+            weights["query_weight"] = _by_query(weights["query_weight"], q, path)
+        return q, (weights.get("weight"), weights.get("query_weight"))
 
-    def _of_queries(self, path: Path, q: Queries) -> Float64Array | None:
-        import numpy as np
+    def read_validation(self, path: Path, *, stream: bool | None) -> Queries:
+        """Read or open data that may lack weights, which are not features."""
+        file = self._without_weights(self.file(path))
+        return self.read_or_open(file, stream=stream if file.format.is_table else None)
 
-        weights = self._of_documents(path, q, self.query_weight_column)
-        if weights is None:
-            return None
-        of_query = weights[q.qptr[:-1]]
-        if len(other := np.flatnonzero(weights != np.repeat(of_query, np.diff(q.qptr)))):
-            query = int(np.searchsorted(q.qptr, other[0], side="right")) - 1
-            raise InputError(
-                f"{path}: query {q.query_ids[query]} has the weights {of_query[query]:g} and "
-                f"{weights[other[0]]:g}; the weight of a query must be the same in all its rows. For weights "
-                "of documents type --weight-column."
-            )
-        return of_query
+    def _weight_names(self) -> dict[str, str]:
+        names = {"weight": self.weight_column, "query_weight": self.query_weight_column}
+        return {key: name for key, name in names.items() if name is not None}
+
+    def _without_weights(self, file: DataFile) -> DataFile:
+        """Return a file whose columns of weights are not features."""
+        weights = [name for name in self._weight_names().values() if name in file.names]
+        excluded = (*(file.columns.excluded or ()), *weights)
+        return file.with_columns(replace(file.columns, excluded=excluded or None))
+
+
+def _check_weight(file: DataFile, option_name: str, column: str) -> None:
+    """Raise `InputError` if a file does not have a column of weights."""
+    if not file.format.has_names:
+        raise InputError(
+            f"{file} is {file.format.name} text, whose columns have no names; leave out {option_name}, or "
+            "give CSV, TSV, JSON lines or Parquet."
+        )
+    if column not in file.names:
+        raise InputError(
+            f"{file}: there is no column {column}; the columns are {column_list(file.names)}. Type "
+            f"{option_name} NAME."
+        )
+
+
+def _by_query(weights: Array, q: Queries, path: Path) -> Float64Array:
+    """Return the weight of each query, which all its rows have; `InputError` if two rows differ."""
+    import numpy as np
+
+    by_query: Float64Array = weights[q.qptr[:-1]]
+    if len(other := np.flatnonzero(weights != np.repeat(by_query, np.diff(q.qptr)))):
+        query = int(np.searchsorted(q.qptr, other[0], side="right")) - 1
+        raise InputError(
+            f"{path}: query {q.query_ids[query]} has the weights {by_query[query]:g} and "
+            f"{weights[other[0]]:g}; the weight of a query must be the same in all its rows. For weights of "
+            "documents type --weight-column."
+        )
+    return by_query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,19 +286,19 @@ class ModelData(Columns):
     missing: _ModelMissing = None
     by_position: ByPositionOption = False
 
-    def names_for(self, models: Iterable[FittedModel], path: Path) -> ColumnNames:
-        """Return the column names; for a table, names that are not given are those of the training data."""
-        names, trained = self.names(), [saved.training["data"].get("columns", {}) for saved in models]
-        if any(trained) and format_of(path).has_names:
-            known = _columns_of(path)
-            for key, name in (pair for columns in trained for pair in columns.items()):
-                if key in RECORDED and name in known and getattr(names, key) is None:
+    def with_recorded(self, file: DataFile, models: Iterable[FittedModel]) -> DataFile:
+        """Return a file that is read with the columns of the training data where the user named none."""
+        names = file.columns
+        for columns in (saved.training["data"].get("columns", {}) for saved in models):
+            for key, name in columns.items():
+                if key in RECORDED and getattr(names, key) is None and name in file.names:
                     names = replace(names, **{key: name})
-        return names
+        return file.with_columns(names)
 
-    def _with_features(self, names: ColumnNames, models: Collection[FittedModel], path: Path) -> ColumnNames:
+    def _with_features(self, file: DataFile, models: Collection[FittedModel]) -> ColumnNames:
         """Add the features of models, by name, that a table has; a note names its other columns."""
-        is_open = names.features is None and not self.by_position and format_of(path).has_names
+        names, path = file.columns, file.path
+        is_open = names.features is None and not self.by_position and file.format.has_names
         if not is_open or any(saved.feature_names is None for saved in models):
             return names
         categories = {
@@ -352,7 +308,7 @@ class ModelData(Columns):
                 saved.feature_names or (), saved.categories or (None,) * saved.n_features, strict=True
             )
         }
-        known = _columns_of(path)
+        known = file.names
         features = tuple(name for name in categories if name in known)
         if not features or "features" in set(known) - set(categories):  # a list, or columns of other names
             return names
@@ -364,8 +320,10 @@ class ModelData(Columns):
         chosen = tuple(name for name in features if categories[name] or name in (names.categorical or ()))
         return replace(names, features=features, categorical=chosen or None, excluded=None)
 
-    def read_for(self, models: Collection[FittedModel], path: Path, *, has_labels: bool = True) -> Queries:
-        """Read data for models, with missing values treated as in training.
+    def read_for(
+        self, models: Collection[FittedModel], file: DataFile, *, has_labels: bool = True
+    ) -> Queries:
+        """Read a file of `with_recorded` for models, with missing values treated as in training.
 
         ``--missing`` applies only to models whose training data had to be complete; a note says so.
         """
@@ -384,8 +342,8 @@ class ModelData(Columns):
                     f"note: the model was trained with --missing {trained}; this is --missing "
                     f"{how.value}{rest}"
                 )
-        names = self._with_features(self.names_for(models, path), models, path)
-        q = read_file(path, missing=how.value, columns=replace(names, has_labels=has_labels))
+        names = self._with_features(file, models)
+        q = file.with_columns(replace(names, has_labels=has_labels)).queries(how.value)
         # that of the model is no decision about features that were never missing in its training
         return q if self.missing is how or how is Missing.zero else replace(q, missing=Missing.error.value)
 
@@ -398,7 +356,8 @@ class ModelData(Columns):
 
     def read(self, saved: FittedModel, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
         """Read data for one model, with its features."""
-        return self.matched(self.read_for([saved], path, has_labels=has_labels), saved, path, model)
+        q = self.read_for([saved], self.with_recorded(self.file(path), [saved]), has_labels=has_labels)
+        return self.matched(q, saved, path, model)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -408,8 +367,8 @@ class RankedData(ModelData, RunColumns):
 
 def check_model(path: Path, data: Path | None) -> None:
     """Raise `InputError` if the file given as the model is data."""
-    if (content := content_of(path)) not in ("json", "jsonl", ""):
-        is_swapped = data is not None and is_model(data)
+    if (content := DataFile(path).content) not in ("json", "jsonl", ""):
+        is_swapped = data is not None and DataFile(data).is_model
         remedy = f"Swap them: {data} {path}" if is_swapped else "Give a file that `directrix train` wrote"
         raise InputError(f"the model must be a model file, got {path}, which holds {content}. {remedy}.")
 
@@ -420,17 +379,6 @@ def load_model(path: Path, data: Path | None) -> Any:
 
     check_model(path, data)
     return load(path)
-
-
-def is_model(path: Path) -> bool:
-    """Return whether a file begins like JSON; the readers report unreadable files."""
-    return content_of(path) == "json" or (".json" in path.suffixes and not path.is_file())
-
-
-def _columns_of(path: Path) -> list[str]:
-    from directrix.data.tables.files import column_names
-
-    return column_names(path)
 
 
 def check_writable(path: Path | None, *inputs: Path | None) -> None:
@@ -532,13 +480,10 @@ def query_classes(path: Path) -> dict[str, str]:
     the queries. The two parts of a line are separated by a tab, a comma or blanks.
     """
     from directrix.data.files import Problem, open_data, raise_problems, readable
-    from directrix.data.tables.files import column_names
-    from directrix.data.tables.text import header_of
 
-    # of text the first line, which may be no names and needs no pyarrow
-    known = header_of(path) if text_table(path) else column_names(path) if is_documents_table(path) else []
-    if (query := next((name for name in QUERY if name in known), None)) is not None:
-        return _classes_of_table(path, known, query)
+    file = DataFile(path)
+    if (query := next((name for name in QUERY if name in file.names), None)) is not None:
+        return _classes_of_table(file, query)
     of_query: dict[str, str] = {}
     problems = []
     with readable(path), open_data(path) as file:
@@ -558,17 +503,16 @@ def query_classes(path: Path) -> dict[str, str]:
     return of_query
 
 
-def _classes_of_table(path: Path, known: list[str], query: str) -> dict[str, str]:
+def _classes_of_table(file: DataFile, query: str) -> dict[str, str]:
     from directrix.data.checks import is_empty
     from directrix.data.grouping import identifier_text
-    from directrix.data.tables.files import table_of
 
-    others = [name for name in known if name != query]
+    others = [name for name in file.names if name != query]
     named = [name for name in ("segment", "class") if name in others] or others
     if len(named) != 1:
         found = column_list(others) or "none"
-        raise InputError(f"{path}: one column other than {query!r} is needed, got {found}. Name it segment.")
-    table = table_of(path, ColumnNames(categorical=tuple(named)))
+        raise InputError(f"{file}: one column other than {query!r} is needed, got {found}. Name it segment.")
+    table = file.with_columns(ColumnNames(categorical=tuple(named))).table()
     of_query: dict[str, str] = {}
     for key, value in zip(*(table.column(name).to_pylist() for name in (query, *named)), strict=True):
         if is_empty(value):
@@ -576,7 +520,7 @@ def _classes_of_table(path: Path, known: list[str], query: str) -> dict[str, str
         query, segment = identifier_text(key), identifier_text(value)
         if of_query.setdefault(query, segment) != segment:
             raise InputError(
-                f"{path}: query {query} has the segments {of_query[query]} and {segment}; each query has one."
+                f"{file}: query {query} has the segments {of_query[query]} and {segment}; each query has one."
             )
     return of_query
 

@@ -1,12 +1,11 @@
-"""``directrix train``, ``predict``, ``calibrate`` and ``methods``: from data to a model, and its scores."""
+"""``directrix train``: from labeled queries to a model file."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,27 +16,23 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.export import with_missing_of
 from directrix.cli.limits import stopping_later
+from directrix.cli.output import progress_log, remark, show
 from directrix.cli.reading import (
     RECORDED,
     ByPositionOption,
-    ModelData,
     WeightedData,
-    check_model,
     check_writable,
-    query_classes,
     same_features,
 )
-from directrix.cli.show import progress_log, remark, show, write_text
-from directrix.data.columns import RECOGNIZED, ColumnNames, column_list
-from directrix.data.formats import format_of, inputs, read_file
+from directrix.data.columns import RECOGNIZED, ColumnNames
+from directrix.data.file import DataFile
 from directrix.data.shards.context import is_on_cluster, is_sharded
-from directrix.errors import InputError, amount, short_text
+from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
-    from directrix.data.queries import Queries
     from directrix.search.plan import Plan
     from directrix.search.search import SearchResult
-    from directrix.types import Float64Array
+
 
 _Report = Annotated[
     Path | None,
@@ -46,6 +41,8 @@ _Report = Annotated[
         "with a baseline, query by query."
     ),
 ]
+
+
 _Scale = Annotated[
     str | None,
     options.option(
@@ -54,6 +51,8 @@ _Scale = Annotated[
         "raw+query-percentile."
     ),
 ]
+
+
 _Folds = Annotated[
     int | None,
     options.option(
@@ -61,6 +60,8 @@ _Folds = Annotated[
         help="Number of folds without --valid; 1 holds out a fifth. Default 5; 1 from 1,000 queries on.",
     ),
 ]
+
+
 _ByQuery = Annotated[
     bool,
     Option(
@@ -68,6 +69,8 @@ _ByQuery = Annotated[
         help="Also try per-query scaling; such a model needs all documents of a query to score one of them.",
     ),
 ]
+
+
 _Stream = Annotated[
     bool | None,
     options.option(
@@ -76,6 +79,8 @@ _Stream = Annotated[
         "only). Default: if they would take more than 40 % of the available memory.",
     ),
 ]
+
+
 _TimeBudget = Annotated[
     float | None,
     options.option(
@@ -83,27 +88,41 @@ _TimeBudget = Annotated[
         help="Time budget for all candidates, without compilation; one that exceeds its share is stopped.",
     ),
 ]
+
+
 _Resume = Annotated[bool, Option("--resume", help="With --cluster: resume an interrupted training run.")]
+
+
 _Models = Annotated[
     list[str] | None,
     options.option(
-        "--model", help="Only methods with these models: linear, mlp, stumps, trees; repeatable, or a,b."
+        "--model",
+        metavar="MODEL,...",
+        help="Only methods with these models: linear, mlp, stumps, trees; repeatable, or a,b.",
     ),
 ]
+
+
 _Nonnegative = Annotated[
     list[str] | None,
     options.option(
+        metavar="FEATURE,...",
         help="Features whose weights must not be negative: names, or numbers from 1 where the file has no "
-        "names, as a,b, or all; repeatable. Only linear models are trained."
+        "names, as a,b, or all; repeatable. Only linear models are trained.",
     ),
 ]
+
+
 _Monotone = Annotated[
     list[str] | None,
     options.option(
+        metavar="FEATURE,...",
         help="Features that may only raise the score, or with a minus sign only lower it: a,b or =-c; names "
-        "or numbers as for --nonnegative. Linear models, networks and trees are trained."
+        "or numbers as for --nonnegative. Linear models, networks and trees are trained.",
     ),
 ]
+
+
 _Engine = Annotated[
     str | None,
     options.option(
@@ -237,13 +256,11 @@ def train_command(
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
-    reading = with_missing_of(search.engine, reading).weighs(train, optional=False)
-    queries = reading.read_or_open(train, stream=stream)
-    weights = reading.weights(train, queries)
+    reading = with_missing_of(search.engine, reading)
+    queries, weights = reading.read_weighted(train, stream=stream)
     plan, validation = plan.with_settings(search.constraints(queries)), None
     if valid is not None:
-        of_valid = reading.weighs(valid, optional=True)
-        validation = of_valid.read_or_open(valid, stream=stream if format_of(valid).is_table else None)
+        validation = reading.read_validation(valid, stream=stream)
         names = queries.feature_names
         validation = same_features(
             validation, queries.n_features, names, valid, str(train), by_position=by_position
@@ -323,7 +340,7 @@ def _train_shards(
 
     answers = output.with_name(f"{output.name}.answers")
     queries = open_shards(train)
-    validation = open_shards(valid) if is_sharded(valid) else read_file(valid)
+    validation = open_shards(valid) if is_sharded(valid) else DataFile(valid).queries()
     plan = plan.with_settings(search.constraints(queries))
     with keep_answers(answers, resume=resume):
         search_and_save(partial(run_search, plan, queries, validation), search, output, form, start)
@@ -390,184 +407,3 @@ def _feature(text: str, queries: Any, option: str = "--nonnegative") -> tuple[in
     raise InputError(
         f"{option} {short_text(feature)}: the data have no such feature; they have {n_features}, {present}."
     )
-
-
-def predict_command(
-    *,
-    model: options.ModelArgument,
-    data: Annotated[Path, options.argument(metavar="DATA", help=f"Data to score: {inputs()}.")],
-    output: Annotated[
-        Path | None,
-        options.option("--output", "-o", help="File to write. Default: standard output."),
-    ] = None,
-    run: Annotated[
-        str | None,
-        options.option(metavar="TAG", help="Write a TREC run with this tag instead of one score per line."),
-    ] = None,
-    probability: Annotated[
-        bool,
-        Option("--probability", help="Write the probabilities of a calibrated model instead of its scores."),
-    ] = False,
-    diversify_column: Annotated[
-        str | None,
-        options.option(
-            metavar="NAME",
-            help="Separate documents with the same value of this column, by maximal marginal relevance: "
-            "write minus the ranks.",
-        ),
-    ] = None,
-    trade_off: Annotated[
-        float,
-        Option(
-            min=0.0, max=1.0, help="For --diversify-column: 1 uses the probability alone, 0 the column alone."
-        ),
-    ] = 0.7,
-    reading: ModelData,
-) -> None:
-    """Score every row of a file: one score per line in the order of the file, or a TREC run."""
-    from directrix.rankers.model_file import read_model  # `load` imports scikit-learn, for a second
-
-    options.check_tag("--run", run)
-    check_writable(output, model, data)
-    check_model(model, data)
-    saved = read_model(model)
-    q = reading.read(saved, data, model, has_labels=False)
-    scores = saved.predict_queries(q)
-    if probability or diversify_column is not None:
-        scores = saved.probabilities(scores)
-    if diversify_column is not None:
-        scores = _diversified(scores, q, data, diversify_column, trade_off)
-    text = _score_lines(q.restore(scores)) if run is None else _run_lines(q, scores, run)
-    write_text(text, output, f"{amount(q.n_docs, 'scores')} of {amount(q.n_queries, 'queries')}")
-
-
-def _diversified(
-    probabilities: Float64Array, q: Queries, path: Path, column: str, trade_off: float
-) -> Float64Array:
-    from directrix.data.tables.files import column_names, table_of
-    from directrix.diversity.rerank import mmr
-
-    names = q.feature_names or ()
-    if column in names:
-        values = q.features[:, names.index(column)]
-        return mmr(probabilities, values, trade_off=trade_off, qptr=q.qptr)
-    known = column_names(path) if format_of(path).has_names else []
-    if column not in known:
-        raise InputError(
-            f"{path}: there is no column {column}; its columns are {column_list(known) or 'without names'}. "
-            "Type --diversify-column NAME with one of a CSV, TSV, JSON lines, Parquet or Arrow file."
-        )
-    values = table_of(path, columns=[column]).column(column).to_pylist()
-    return mmr(probabilities, [values[row] for row in q.rows], trade_off=trade_off, qptr=q.qptr)
-
-
-class Kind(StrEnum):
-    """Kind of a calibration."""
-
-    isotonic = "isotonic"
-    platt = "platt"
-
-
-def calibrate_command(
-    *,
-    model: options.ModelArgument,
-    data: options.DataArgument,
-    output: Annotated[Path, options.option("--output", "-o", help="Model file to write.")],
-    kind: Annotated[
-        Kind,
-        Option(help="Isotonic regression, for some thousand documents, or Platt's sigmoid, for hundreds."),
-    ] = Kind.isotonic,
-    rel: Annotated[float, Option(min=1e-9, help="Lowest label that counts as relevant.")] = 1.0,
-    by: Annotated[
-        Path | None,
-        options.option(help="File with a segment of each query, as for `directrix evaluate --by`."),
-    ] = None,
-    reading: ModelData,
-    form: options.FormatOption = options.Format.table,
-) -> None:
-    """Calibrate the scores of a model to probabilities of relevance, and write the model with them.
-
-    DATA are labeled queries that the model was not trained on. Scores and their order do not change;
-    `directrix predict --probability` writes the probabilities. The printed curve and errors are
-    cross-validated on the queries of DATA.
-    """
-    from dataclasses import replace
-
-    from directrix.data.tables.files import has_sampled_negatives
-    from directrix.experiments.calibration import calibration_curve, cross_calibrated
-    from directrix.rankers.calibration import Calibration
-    from directrix.rankers.inputs import warn_if_trained_on
-    from directrix.rankers.model_file import read_model, write_model
-
-    check_writable(output, data, by)
-    check_model(model, data)
-    saved = read_model(model)
-    q = reading.read(saved, data, model)
-    warn_if_trained_on(q, saved.training, stacklevel=1)
-    if has_sampled_negatives(data):
-        remark(
-            f"note: {data} has sampled negatives, so the probabilities are higher than with all items; "
-            "calibrate on lists with all items, such as those of `directrix events interactions "
-            "--test-output`"
-        )
-    scores = saved.predict_queries(q)
-    calibration = Calibration.fit(scores, q.labels, kind.value, rel)
-    probabilities = cross_calibrated(scores, q, kind.value, rel)
-    curve = calibration_curve(probabilities, q, rel=rel, by=None if by is None else _by_query(by, q))
-    write_model(replace(saved, calibration=calibration), output)
-    show(form, curve.tables(), curve.to_dict())
-    remark(f"saved: {output} ({kind.value} calibration on {amount(q.n_docs, 'documents')})")
-
-
-def _by_query(path: Path, q: Queries) -> dict[Hashable, str]:
-    """Return the segment of each query of the data that has one."""
-    classes = query_classes(path)
-    return {query: classes[str(query)] for query in q.query_ids if str(query) in classes}
-
-
-def _score_lines(scores: Float64Array) -> str:
-    """Return one score per line, with enough digits to read the same bits back."""
-    return "".join(f"{score!r}\n" for score in scores.tolist())
-
-
-def _run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
-    from dataclasses import replace
-
-    import numpy as np
-
-    from directrix.data.trec.runs import Run, document_names, run_text
-
-    run = Run.from_scores(q, scores, tag)
-    return run_text(replace(run, doc_ids=np.array(document_names(q), dtype=object)))
-
-
-def methods_command(
-    name: Annotated[str | None, options.argument(metavar="METHOD", help="Method to show in full.")] = None,
-    form: options.FormatOption = options.Format.table,
-) -> None:
-    """List the methods of train, or show one with its settings, grid, cost and source."""
-    from directrix.rankers.methods import method, methods
-    from directrix.tables import Table
-
-    with options.usage():
-        chosen = methods() if name is None else (method(name),)
-    if name is not None:
-        entries = chosen[0].describe().items()
-        table = Table("", ("", ""), tuple((key, _text(value)) for key, value in entries))
-    else:
-        heads = ("method", "model", "trainer", "grid", "use when")
-        summaries = [m.summary() for m in chosen]
-        columns = ("name", "model", "trainer", "grid", "use_when")
-        table = Table("", heads, tuple(tuple(_text(one[c]) for c in columns) for one in summaries))
-    # descriptions need scikit-learn, which takes a second to import
-    show(form, [table], [m.describe() for m in chosen] if form is options.Format.json else None)
-    if name is None and form is options.Format.table:
-        remark("`directrix methods NAME` shows settings, cost and source")
-
-
-def _text(value: object) -> str:
-    if value is None or value in ({}, []):
-        return "-"
-    if isinstance(value, dict):
-        return "; ".join(f"{key} {_text(entry)}" for key, entry in value.items())
-    return ", ".join(str(entry) for entry in value) if isinstance(value, list | tuple) else str(value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -16,7 +15,7 @@ from directrix.clicks.position_bias import propensities as estimated_propensitie
 from directrix.clicks.sessions import Pairs, Sessions
 from directrix.data.checks import as_floats, check_unrepeated
 from directrix.data.columns import ColumnNames, column_list
-from directrix.data.formats import read_file
+from directrix.data.file import DataFile
 from directrix.data.frames import arrays_of_queries
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled
@@ -286,7 +285,7 @@ def documents_of(features: Any, where: str) -> Queries:
     if isinstance(features, Queries):
         q = features
     elif isinstance(features, str | os.PathLike):
-        q = read_file(Path(features), missing="nan", columns=names)
+        q = DataFile(features, names).queries(missing="nan")
     else:
         arrays = arrays_of_queries(features, names)
         categories = arrays.pop("categories")

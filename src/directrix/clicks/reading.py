@@ -11,7 +11,7 @@ import numpy as np
 from directrix.clicks.sessions import Cells, Pairs, Sessions
 from directrix.data.checks import as_floats
 from directrix.data.columns import KNOWN, ColumnNames, column_list, find
-from directrix.data.files import path_of
+from directrix.data.file import DataFile
 from directrix.data.frames import array_of, columns_of
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.identifiers import Numbering
@@ -36,7 +36,6 @@ def read_log(given: Any, names: Mapping[str, Hashable | None], *, aggregate: boo
     """Read a log from a file or a folder of files, in chunks; see `Log.read`."""
     from directrix.data.tables.files import table_batches
 
-    path = path_of(given)
     if unknown := set(names) - {*_COLUMNS, *_OF_SESSIONS}:
         raise InputError(
             f"Log.read got {', '.join(sorted(unknown))}; the columns of a log are "
@@ -49,7 +48,8 @@ def read_log(given: Any, names: Mapping[str, Hashable | None], *, aggregate: boo
     }
     texts = ColumnNames(categorical=tuple(ids - {None}))  # 007 stays
     call = "directrix.clicks.Log.read(path"
-    return _log_of(table_batches(path, texts), names, str(path), call, aggregate=aggregate)
+    file = DataFile(given, texts)
+    return _log_of(table_batches(file), names, str(file), call, aggregate=aggregate)
 
 
 def _log_of(

@@ -10,38 +10,94 @@ from typing import Any, NamedTuple
 
 from directrix.errors import NO_ITEMS, InputError, first_repeated, in_words, short_text
 
+
+class Role(NamedTuple):
+    """What a column of a table holds: the option that names it, and the names by which it is recognized."""
+
+    option: str
+    holds: str
+    """The content in words, for ``--help``."""
+    recognized: tuple[str, ...] = ()
+    """Names in PyTerrier, ir_datasets, ir_measures, ranx, BEIR and click logs, in the order of search."""
+    default: str = ""
+    """What is taken if the user names no column, for ``--help``. Default: the recognized names."""
+    is_optional: bool = False
+    """Whether a table may lack such a column."""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the option names several columns."""
+        return self.option.endswith("-columns")
+
+    @property
+    def help(self) -> str:
+        """The help of the option."""
+        default = self.default or in_words(self.recognized, "or")
+        lacking = ", if there is one" if self.is_optional else ""
+        return f"Column{'s' if self.is_list else ''} of {self.holds}. Default: {default}{lacking}."
+
+
 QUERY = ("qid", "query_id", "q_id", "query-id", "topic", "query")
 DOC = ("docno", "doc_id", "docid", "corpus-id", "document", "doc")
 SCORES = ("score", "sim")
 LABELS = ("label", "relevance", "rel", "grade")
 SUBTOPICS = ("subtopic", "subtopic_id", "iteration", "iter")
-KNOWN: dict[str, tuple[str, ...]] = {
-    **{"qid": QUERY, "doc_id": DOC, "score": SCORES, "label": LABELS},
-    "subtopic": SUBTOPICS,
-    **{"query": QUERY, "doc": DOC, "session": ("session", "session_id", "search_id", "serp_id")},
-    **{"position": ("position", "rank", "pos"), "clicked": ("clicked", "click", "clicks", "is_click")},
-    **{"impressions": ("impressions", "n_impressions", "views"), "user": ("user", "user_id")},
-    **{"ranker": ("ranker", "system", "variant"), "time": ("time", "timestamp")},
-    **{"item": ("item", "item_id", "product_id"), "event": ("event", "event_type", "action")},
-    **{"propensity": ("propensity",), "examination": ("examination",)},
+
+ROLES = {
+    "qid": Role("--qid-column", "queries", QUERY),
+    "label": Role("--label-column", "labels", LABELS),
+    "doc_id": Role("--doc-id-column", "documents", DOC, is_optional=True),
+    "features": Role("--feature-columns", "features, separated by commas", default="all others"),
+    "categorical": Role(
+        "--categorical-columns",
+        "features that are categories, for trees",
+        default="those of a dictionary type",
+    ),
+    "excluded": Role("--exclude-columns", "text, dates and the like, to leave out", default="none"),
+    "score": Role("--score-column", "scores of runs", SCORES),
+    "weight": Role("--weight-column", "weights of documents, such as inverse propensities", default="none"),
+    "query_weight": Role(
+        "--query-weight-column", "weights of queries, such as their traffic", default="none"
+    ),
+    "subtopic": Role("--subtopic-column", "subtopics", SUBTOPICS),
+    "query": Role("--query-column", "queries", QUERY, "as --qid-column of other commands"),
+    "doc": Role("--doc-column", "documents", DOC),
+    "session": Role(
+        "--session-column", "sessions, or result pages", ("session", "session_id", "search_id", "serp_id")
+    ),
+    "position": Role("--position-column", "positions, from 1", ("position", "rank", "pos")),
+    "clicked": Role(
+        "--clicked-column", "clicks, 0 or 1, or their number", ("clicked", "click", "clicks", "is_click")
+    ),
+    "impressions": Role(
+        "--impressions-column", "impressions of counts", ("impressions", "n_impressions", "views")
+    ),
+    "user": Role("--user-column", "users", ("user", "user_id")),
+    "ranker": Role("--ranker-column", "rankers that were served", ("ranker", "system", "variant")),
+    "item": Role("--item-column", "items", ("item", "item_id", "product_id")),
+    "time": Role("--time-column", "times", ("time", "timestamp")),
+    "event": Role(
+        "--event-column",
+        "kinds of events",
+        ("event", "event_type", "action"),
+        is_optional=True,
+    ),
+    "propensity": Role("--propensity-column", "propensities", ("propensity",)),
+    "examination": Role("--examination-column", "probabilities of examination", ("examination",)),
 }
-"""Names in PyTerrier, ir_datasets, ir_measures, ranx, BEIR and click logs, in the order of search."""
+"""All roles of columns. Options of the command line and the recognition of columns follow this table."""
+
+KNOWN = {key: role.recognized for key, role in ROLES.items()}
+"""The names by which a column is recognized, in the order of search."""
 
 INDEX = re.compile(r"(__index_level_\d+__|Unnamed: \d+)?")
 """Names of a column in which pandas stores its index: in Parquet, and in CSV, where reading it names it."""
 
 OPTIONS = {
-    "qid": "--qid-column",
-    "label": "--label-column",
-    "doc_id": "--doc-id-column",
-    "features": "--feature-columns",
-    "categorical": "--categorical-columns",
-    "excluded": "--exclude-columns",
-    "score": "--score-column",
+    key: ROLES[key].option
+    for key in ("qid", "label", "doc_id", "features", "categorical", "excluded", "score")
 }
-"""How a column is named in a shell."""
-
-_SEVERAL = ("features", "categorical", "excluded")
+"""How a column of `ColumnNames` is named in a shell."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +128,7 @@ class ColumnNames:
     def within(self, known: Sequence[Any]) -> ColumnNames:
         """Return the names that a table has, because a command names the columns of all its tables."""
         absent: dict[str, Any] = {
-            key: None for key in OPTIONS if key not in _SEVERAL and getattr(self, key) not in known
+            key: None for key in OPTIONS if not ROLES[key].is_list and getattr(self, key) not in known
         }
         return replace(self, **absent)
 
@@ -176,9 +232,8 @@ def find(
             f"{what}: there is no column {in_words(map(str, wanted), 'or')}; "
             f"{f'did you mean {near[0]!r}? The' if asked is not None and near else 'the'} columns are "
             f"{column_list(known)}.",
-            python=f"Type {call}, {key}={'[NAME, ...]' if key in _SEVERAL else 'NAME'}).",
-            shell=f"Type {OPTIONS.get(key, f'--{key}-column')} "
-            f"{'NAME,OTHER' if key in _SEVERAL else 'NAME'}.",
+            python=f"Type {call}, {key}={'[NAME, ...]' if ROLES[key].is_list else 'NAME'}).",
+            shell=f"Type {ROLES[key].option} {'NAME,OTHER' if ROLES[key].is_list else 'NAME'}.",
         )
     if (times := list(known).count(name)) > 1:
         raise InputError(

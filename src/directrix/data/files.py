@@ -121,12 +121,18 @@ class CheckedText(io.RawIOBase):
     Reading raises `InputError` if it is not text, a line has no end, or memory is nearly exhausted.
     """
 
-    def __init__(self, path: Path, file: IO[bytes]) -> None:
-        self._path, self._file = path, file
+    def __init__(self, path: Path, raw: io.BufferedReader) -> None:
+        self._path, self._raw = path, raw
+        opener = decompressor(self._raw.peek(_LONGEST_MAGIC))
+        self._file: IO[bytes] = self._raw if opener is None else opener(self._raw)
         self._n_read = self._line_bytes = 0
         self._line = 1
         self._ends_in_return = False
-        self._pending = file.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
+        try:
+            self._pending = self._file.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
+        except BaseException:
+            raw.close()
+            raise
 
     def readable(self) -> bool:
         """Return True."""
@@ -143,6 +149,7 @@ class CheckedText(io.RawIOBase):
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+        self._raw.close()  # a decompressor leaves open the file that it was given
         super().close()
 
     def _check(self, text: bytes) -> None:
@@ -168,6 +175,7 @@ _COMPRESSIONS: dict[str, tuple[bytes, Any]] = {
     ".bz2": (b"BZh", bz2.open),
     ".xz": (b"\xfd7zXZ\x00", lzma.open),
 }  # ending of the name: first bytes, how to open it for reading
+_LONGEST_MAGIC = 6  # bytes at the beginning of a file that say how it is compressed
 
 COMPRESSED = tuple(_COMPRESSIONS)
 """Endings of the names of compressed files."""
@@ -243,21 +251,23 @@ def readable(path: Path) -> Iterator[None]:
         raise unreadable(path, error) from error
 
 
-def open_data(path: Path) -> IO[bytes]:
+def open_data(path: Path) -> io.BufferedReader:
     """Open a text file for reading, decompressed if its first bytes are those of gzip, bzip2 or xz.
 
     A byte-order mark is skipped. Reading raises `InputError` as in `CheckedText`; for other errors of the
     system, see `readable`.
     """
-    return io.BufferedReader(CheckedText(path, open_compressed(path) or path.open("rb")), _BLOCK)
+    return checked_text(path, path.open("rb"))
 
 
-def open_compressed(path: Path) -> IO[bytes] | None:
-    """Open a gzip, bzip2 or xz file, recognized by its first bytes; ``None`` for any other file."""
-    with path.open("rb") as file:
-        head = file.read(6)
-    opener = next((opener for magic, opener in _COMPRESSIONS.values() if head.startswith(magic)), None)
-    return None if opener is None else opener(path, "rb")
+def checked_text(path: Path, raw: io.BufferedReader) -> io.BufferedReader:
+    """Return the checked text of an open file; see `open_data`."""
+    return io.BufferedReader(CheckedText(path, raw), _BLOCK)
+
+
+def decompressor(head: bytes) -> Any:
+    """Return the function that decompresses an open gzip, bzip2 or xz file; None for other first bytes."""
+    return next((opener for magic, opener in _COMPRESSIONS.values() if head.startswith(magic)), None)
 
 
 def compressing(raw: IO[bytes], suffix: str) -> Any:

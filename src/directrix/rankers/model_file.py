@@ -27,7 +27,7 @@ from typing import Any, get_args
 import numpy as np
 
 from directrix.data.checks import MISSING
-from directrix.data.files import open_compressed, path_of, readable, replacing
+from directrix.data.files import decompressor, path_of, readable, replacing
 from directrix.data.frames import Categories, categories_from
 from directrix.data.scale import Scale, ScaleUnion, scale_from_json
 from directrix.errors import InputError, first_repeated, short_text
@@ -312,12 +312,11 @@ def _calibration(content: Any) -> Calibration | None:
 
 
 def _parse(path: Path) -> Any:
-    with readable(path):
-        packed = open_compressed(path)
+    with readable(path), path.open("rb") as file:
+        opener = decompressor(file.peek())
         most = _LARGEST_UNPACKED + _MOST_PER_BYTE * path.stat().st_size
-        with packed or path.open("rb") as file:
-            content = file.read() if packed is None else file.read(most + 1)
-    if packed and len(content) > most:
+        content = file.read() if opener is None else opener(file).read(most + 1)
+    if opener and len(content) > most:
         raise InputError(
             f"{path}: unpacks to more than {most} bytes, over {_MOST_PER_BYTE} times its size; numbers of a "
             "model do not, so this is not a model. Unpack it and look at it, or give another file."

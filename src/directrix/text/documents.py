@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from directrix.data.checks import is_missing
 from directrix.data.columns import DOC, QUERY, ColumnNames, column_list
-from directrix.data.files import open_data, path_of, readable, without_compression
-from directrix.data.formats import ARROW, COLUMNS, content_of, text_table
+from directrix.data.file import DataFile
+from directrix.data.files import open_data, readable, without_compression
+from directrix.data.formats import ARROW, COLUMNS
 from directrix.data.frames import cells_of, columns_of
 from directrix.data.grouping import check_identifiers, identifier_text
-from directrix.data.tables.files import column_names, table_of
 from directrix.data.tables.text import TO_UTF8, row_places
 from directrix.errors import InputError, short_text, warn
 
@@ -222,13 +222,13 @@ class _Reader(NamedTuple):
     def records(self, given: Any) -> Iterator[Document]:
         """Yield documents from any supported source; see `iter_documents`."""
         if isinstance(given, str | os.PathLike):
-            path = path_of(given)
-            if path.is_dir() and content_of(path) != "folder":
-                return self._of_folder(path)
-            if (found := self._of_file(path)) is not None:
+            file = DataFile(given)
+            if file.path.is_dir() and file.content != "folder":
+                return self._of_folder(file.path)
+            if (found := self._of_file(file)) is not None:
                 return found
             raise InputError(
-                f"{path} has no form in which documents or queries are read: JSON lines, CSV, TSV, Parquet, "
+                f"{file} has no form in which documents or queries are read: JSON lines, CSV, TSV, Parquet, "
                 "Arrow, TREC text (<DOC> or <top>) or SMART text (.I 1). Give a file with such a name or "
                 "first line, or a folder of text files."
             )
@@ -274,28 +274,28 @@ class _Reader(NamedTuple):
         for path in files:
             if path in links:
                 continue
-            if (found := self._of_file(path)) is not None:
+            if (found := self._of_file(DataFile(path))) is not None:
                 yield from found
             else:
                 text = "".join(line for _, line in _lines(path))
                 yield Document(str(path), path.relative_to(folder).as_posix(), {"text": text})
 
-    def _of_file(self, path: Path) -> Iterator[Document] | None:
+    def _of_file(self, file: DataFile) -> Iterator[Document] | None:
         """Return the documents of a file; None if its form is not known."""
-        content = content_of(path)
+        path, content = file.path, file.content
         if not (ARROW.is_named(path) or content in ARROW.contents or COLUMNS.is_named(path)):
             if (kind := markup_of(path, self.key)) is not None:
                 return kind(path)
             if content not in COLUMNS.contents:
                 return None
-        return self._of_table(path)
+        return self._of_table(file)
 
-    def _of_table(self, path: Path) -> Iterator[Document]:
-        form = text_table(path)
-        if form == "jsonl":
+    def _of_table(self, file: DataFile) -> Iterator[Document]:
+        path = file.path
+        if file.text_form == "jsonl":
             yield from self._of_json_lines(path)
             return
-        known = column_names(path)
+        known = file.names
         is_tsv = without_compression(path).suffix == ".tsv"
         if is_tsv and len(known) == 2 and self.id_column is None and not set(known) & set(_IDS[self.key]):
             for number, line in _lines(path):  # identifier TAB text, without names of columns
@@ -303,10 +303,10 @@ class _Reader(NamedTuple):
                 if identifier.strip():
                     yield Document(f"{path}:{number}", identifier.strip(), {"text": text.strip()})
             return
-        table = table_of(path, ColumnNames(doc_id=self._id_name(known, str(path))))
+        table = file.with_columns(ColumnNames(doc_id=self._id_name(known, str(path)))).table()
         # a column of CSV that is not UTF-8 is read as bytes, which would count as no text
         wrong = [field.name for field in table.schema if str(field.type) in ("binary", "large_binary")]
-        if form and wrong:
+        if file.text_form and wrong:
             raise InputError(f"{path}: the column {wrong[0]} is not UTF-8 text, which is needed. {TO_UTF8}")
         place = row_places(path)
         for first in range(0, table.num_rows, _ROWS):

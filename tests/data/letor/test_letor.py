@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.messages import rejects
 
 import directrix as dx
+from directrix.data.file import convert_file
 from directrix.data.files import stream_blocks
-from directrix.data.formats import convert_file
 from directrix.data.letor import parse as letor_parse
 from directrix.data.letor.parse import FileBlocks
 

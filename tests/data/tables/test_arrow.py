@@ -14,7 +14,7 @@ from tests.messages import rejects
 import directrix as dx
 from directrix.data import memory
 from directrix.data.columns import ColumnNames
-from directrix.data.formats import read_file
+from directrix.data.file import DataFile
 from directrix.data.stored import RawRows
 from directrix.data.tables import files
 from directrix.data.tables.files import FORMS as READERS
@@ -48,7 +48,7 @@ def test_features_of_a_list_are_chosen_by_name(tmp_path, form):
         opened = open_parquet(path, features=[*names])
         assert (opened.feature_names, opened.categories) == (read.feature_names, read.categories)
         assert opened.features[:].tobytes() == read.features.tobytes()
-    excluded = read_file(path, columns=ColumnNames(excluded=("d", "docid", "a")))
+    excluded = DataFile(path, ColumnNames(excluded=("d", "docid", "a"))).queries()
     assert (excluded.feature_names, excluded.doc_ids is None) == ((*"bce",), False)
     assert_same(read_parquet(path), read_parquet(path, features="features"))
     with pytest.raises(InputError, match="no column z; the columns are a, b, c, d, e"):
@@ -465,7 +465,7 @@ def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path):
 
 def test_a_reader_that_is_left_ends_without_importing_anything(tmp_path, monkeypatch):
     write_parquet(random_queries(1), tmp_path / "data.parquet")
-    batches = files.TableFiles(tmp_path / "data.parquet").batches(["qid"])
+    batches = DataFile(tmp_path / "data.parquet").tables.batches(["qid"])
     next(batches)
     monkeypatch.setattr(files, "import_arrow", lambda: pytest.fail("nothing can be imported at the exit"))
     batches.close()

@@ -13,7 +13,8 @@ from tests.messages import rejects
 
 import directrix as dx
 from directrix.data.columns import ColumnNames
-from directrix.data.formats import COLUMNS, LETOR, convert_file, format_of, read_file
+from directrix.data.file import DataFile, convert_file
+from directrix.data.formats import COLUMNS, LETOR
 from directrix.errors import InputError
 
 CSV = "topic,docno,bm25,clicks,rel\n351,007,1.5,3,1\n352,b,0.25,,0\n351,c,2,4,0\n"
@@ -31,8 +32,8 @@ def test_every_text_gives_the_same_queries(tmp_path, suffix, packed):
     path = tmp_path / f"data.{suffix}{'.gz' * packed}"
     data = TEXTS[suffix].encode()
     path.write_bytes(gzip.compress(data) if packed else data)
-    assert format_of(path) is COLUMNS
-    q = read_file(path, missing="nan")
+    assert DataFile(path).format is COLUMNS
+    q = DataFile(path).queries("nan")
     assert q.query_ids == (351, 352)  # integers, where all are
     assert q.doc_ids.tolist() == ["007", "c", "b"]  # text, so that zeros stay
     assert q.feature_names == ("bm25", "clicks")
@@ -42,12 +43,12 @@ def test_every_text_gives_the_same_queries(tmp_path, suffix, packed):
 
 def test_queries_with_zeros_in_front_are_text(tmp_path):
     (tmp_path / "a.csv").write_text("qid,label,f\n01,1,2\n1,0,3\n")
-    assert read_file(tmp_path / "a.csv").query_ids == ("01", "1")
+    assert DataFile(tmp_path / "a.csv").queries().query_ids == ("01", "1")
 
 
 def test_columns_are_named_and_chosen(tmp_path):
     (tmp_path / "a.csv").write_text("q,d,y,x1,x2,title\n1,a,0,5,6,some words\n1,b,1,7,8,more\n")
-    q = read_file(tmp_path / "a.csv", columns=ColumnNames("q", "y", "d", ("x2",)))
+    q = DataFile(tmp_path / "a.csv", ColumnNames("q", "y", "d", ("x2",))).queries()
     assert (q.feature_names, q.features.tolist(), q.doc_ids.tolist()) == (("x2",), [[6.0], [8.0]], ["a", "b"])
 
 
@@ -55,7 +56,7 @@ def test_columns_are_named_and_chosen(tmp_path):
 def test_an_index_that_pandas_wrote_is_no_feature(tmp_path, name):
     """It numbers the rows, so in a file sorted by label it would give the labels away."""
     (tmp_path / "a.csv").write_text(f"{name},qid,label,f\n0,1,1,5\n1,1,0,6\n")
-    q = read_file(tmp_path / "a.csv")
+    q = DataFile(tmp_path / "a.csv").queries()
     assert q.feature_names == ("f",)
     assert dx.Queries.from_frame(pd.read_csv(tmp_path / "a.csv")).feature_names == ("f",)
     named = dx.Queries.from_frame(pd.read_csv(tmp_path / "a.csv"), features="Unnamed: 0")
@@ -65,14 +66,14 @@ def test_an_index_that_pandas_wrote_is_no_feature(tmp_path, name):
 def test_lists_of_features_in_json(tmp_path):
     lines = ['{"qid": "a", "label": 1, "features": [1, 2.5]}', '{"qid": "a", "label": 0, "features": [3, 4]}']
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
-    q = read_file(tmp_path / "a.jsonl")
+    q = DataFile(tmp_path / "a.jsonl").queries()
     assert (q.features.tolist(), q.feature_names) == ([[1.0, 2.5], [3.0, 4.0]], None)
 
 
 def test_tables_are_converted(tmp_path):
     (tmp_path / "a.csv").write_text(CSV)
     convert_file(tmp_path / "a.csv", tmp_path / "a.parquet", "zero")
-    q, r = (read_file(tmp_path / name, missing="zero") for name in ("a.csv", "a.parquet"))
+    q, r = (DataFile(tmp_path / name).queries("zero") for name in ("a.csv", "a.parquet"))
     assert (q.query_ids, q.doc_ids.tolist(), q.feature_names) == (
         r.query_ids,
         r.doc_ids.tolist(),
@@ -95,7 +96,7 @@ def test_tables_are_converted(tmp_path):
 )
 def test_other_text_is_letor(tmp_path, line):
     (tmp_path / "a.txt").write_text(line + "\n")
-    assert format_of(tmp_path / "a.txt") is LETOR
+    assert DataFile(tmp_path / "a.txt").format is LETOR
 
 
 WRONG = [
@@ -117,13 +118,13 @@ WRONG = [
 def test_what_is_wrong_is_named(tmp_path, text, message):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError, match=message):
-        read_file(tmp_path / "a.csv", missing="nan")
+        DataFile(tmp_path / "a.csv").queries("nan")
 
 
 def test_letor_text_has_no_names(tmp_path):
     (tmp_path / "a.txt").write_text("1 qid:1 1:0.5\n")
     with rejects(InputError):
-        read_file(tmp_path / "a.txt", columns=ColumnNames(qid="topic"))
+        DataFile(tmp_path / "a.txt", ColumnNames(qid="topic")).queries()
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
@@ -132,16 +133,16 @@ def test_byte_order_marks_are_left_out_and_no_text_is_refused(tmp_path, suffix, 
     path, text = tmp_path / f"data.{suffix}", TEXTS[suffix]
     path.write_bytes(text.replace("\n", "\r").encode() if encoding == "cr" else text.encode(encoding))
     if encoding == "utf-8-sig":
-        assert read_file(path, missing="nan").query_ids == (351, 352)
+        assert DataFile(path).queries("nan").query_ids == (351, 352)
         return
     with pytest.raises(InputError, match=rf"data.{suffix}:1: a (NUL byte.*iconv|carriage return)"):
-        read_file(path, missing="nan")
+        DataFile(path).queries("nan")
 
 
 def test_lines_of_json_are_objects(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"qid": 1, "label": 0, "f": 1}\nnull\n')
     with rejects(InputError):
-        read_file(tmp_path / "a.jsonl")
+        DataFile(tmp_path / "a.jsonl").queries()
 
 
 @pytest.mark.parametrize("first", ["", '{"qid": 1, "label": 1, "x": 1.0}\n'])
@@ -153,14 +154,14 @@ def test_lists_many_levels_deep_are_refused(tmp_path, first, deep):
     path = tmp_path / "a.jsonl"
     path.write_text(f'{first}{{"qid": 1, "label": 0, "x": {deep}}}\n')
     with pytest.raises(InputError, match=rf"a\.jsonl:{1 + bool(first)}: .* more than 64 levels deep"):
-        read_file(path)
+        DataFile(path).queries()
 
 
 def test_brackets_in_text_and_side_by_side_are_no_levels(tmp_path):
     path = tmp_path / "a.jsonl"
     docno, lists = json.dumps('\\"[' * 100), json.dumps([[1.0]] * 100)
     path.write_text(f'{{"qid": 1, "docno": {docno}, "label": 1, "x": 2.0, "unused": {lists}}}\n')
-    q = read_file(path, columns=ColumnNames(features=("x",)))
+    q = DataFile(path, ColumnNames(features=("x",))).queries()
     assert q.doc_ids == ('\\"[' * 100,)
 
 
@@ -169,5 +170,5 @@ def test_text_without_end_takes_no_time(tmp_path):
     path.write_text('{"a": "' + '\\"[' * 1_000_000)
     begun = time.monotonic()
     with pytest.raises(InputError):
-        read_file(path)
+        DataFile(path).queries()
     assert time.monotonic() - begun < 5

@@ -13,7 +13,7 @@ import numpy as np
 
 from directrix.data.checks import floats_of, is_missing
 from directrix.data.columns import KNOWN, ColumnNames, find
-from directrix.data.files import path_of
+from directrix.data.file import DataFile
 from directrix.data.frames import array_of, by_column, cells_of, columns_of, encoded, matrix_of
 from directrix.data.grouping import run_starts
 from directrix.data.identifiers import Numbering
@@ -50,10 +50,8 @@ class Reader:
     def columns(self, table: Any, what: str) -> dict[Any, Any]:
         """Return the columns of a frame, dict or file by their names; identifiers of a file are text."""
         if isinstance(table, str | os.PathLike):
-            from directrix.data.tables.files import table_of
-
             ids = {name for key in self.numbers for name in (self._names.get(key), *KNOWN[key])}
-            table = table_of(path_of(table), ColumnNames(categorical=(*(ids - {None}), *self.categorical)))
+            table = DataFile(table, ColumnNames(categorical=(*(ids - {None}), *self.categorical))).table()
         of = columns_of(table, what, "a frame, dict of columns or path is needed")
         sizes = {name: _size(column) for name, column in of.items()}
         for name, size in sizes.items():

@@ -20,8 +20,8 @@ from directrix.data.files import (
     LONGEST_LINE,
     TOO_LONG,
     Problem,
+    decompressor,
     fault_of,
-    open_compressed,
     open_data,
     raise_problems,
     stream_blocks,
@@ -44,6 +44,7 @@ class FileBlocks:
         self._path, self._size = path, size
         self._file = path.open("rb", buffering=0)
         self._bytes = os.fstat(self._file.fileno()).st_size
+        self.is_compressed = decompressor(self._read(0, 6)) is not None
 
     def __len__(self) -> int:
         return -(-self._bytes // self._size)
@@ -323,10 +324,9 @@ def parse_file(
 
     The array, if any, holds the features of a plain file whose first block has the widest row.
     """
-    if (compressed := open_compressed(path)) is not None:
-        compressed.close()
-        return list(each_block(path, parser)), None
     with FileBlocks(path) as text:
+        if text.is_compressed:
+            return list(each_block(path, parser)), None
 
         def parse(b: int, out: Array | None = None) -> Block:
             if b % _LOOKS == 0:
@@ -380,13 +380,10 @@ def each_block(path: Path, parser: BlockParser, width: int | None = None) -> Ite
 
     With a ``width``, yield pairs: a block, and its features as dense rows.
     """
-    compressed = open_compressed(path)
     with contextlib.ExitStack() as stack:
-        if compressed is None:
-            text = stack.enter_context(FileBlocks(path))
-            source: Iterator[bytes] = (text.read(b) for b in range(len(text)))
-        else:
-            compressed.close()
+        text = stack.enter_context(FileBlocks(path))
+        source: Iterator[bytes] = (text.read(b) for b in range(len(text)))
+        if text.is_compressed:
             source = stream_blocks(stack.enter_context(open_data(path)))
 
         def parse(numbered: tuple[int, bytes]) -> Any:

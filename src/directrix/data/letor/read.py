@@ -314,7 +314,7 @@ def _sizes_of(side: Path) -> Int64Array:
     return np.array(sizes, dtype=np.int64)
 
 
-def letor_parts(path: Path, missing: str) -> Iterator[Queries]:
+def letor_blocks(path: Path, *, missing: str) -> Iterator[Queries]:
     """Yield the rows of a file, dense, as `Queries` block by block; the file is read twice.
 
     The first pass finds the number of features, and raises the errors of `read_letor`. It keeps a few bytes

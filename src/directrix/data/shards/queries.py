@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
+from directrix.data.file import table_files
 from directrix.data.files import path_of
-from directrix.data.formats import table_files
 from directrix.data.queries import Queries
 from directrix.data.shards.manifest import Manifest, read_manifest
 from directrix.data.shards.task import OpenShard, Question, Task, current_driver

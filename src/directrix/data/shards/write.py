@@ -18,8 +18,8 @@ import numpy as np
 
 from directrix.data.checks import check_missing
 from directrix.data.columns import ColumnNames, column_list, roles_of
+from directrix.data.file import DataFile
 from directrix.data.files import path_of
-from directrix.data.formats import format_of
 from directrix.data.frames import check_features, is_frame
 from directrix.data.queries import Queries, need_queries
 from directrix.data.shards.manifest import Manifest, Shard, file_of
@@ -147,8 +147,7 @@ def _parts(data: Any, names: ColumnNames, missing: str) -> Iterable[Queries]:
     if isinstance(data, Queries):
         return blocks_of(data)
     if isinstance(data, str | os.PathLike):
-        path = path_of(data)
-        return format_of(path).read_parts(path, missing, names)
+        return DataFile(data, names).blocks(missing)
     if is_partitioned(data):
         return (_of_frame(part, names, missing) for part in partitions(data))
     if is_frame(data):

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.columns import INDEX, RECOGNIZED, ColumnNames, find, roles_of
+from directrix.data.columns import INDEX, ColumnNames, find, roles_of
+from directrix.data.file import SEPARATORS, DataFile
 from directrix.data.files import Stamp, check_stamp, readable
-from directrix.data.formats import ARROW, content_of, table_files, text_table
 from directrix.data.frames import Categories, categories_from
 from directrix.data.stored import Extent
 from directrix.data.tables.text import (
     TO_UTF8,
-    header_of,
     not_a_number,
     read_columns,
     row_places,
@@ -72,12 +71,13 @@ def decoding(path: Path) -> Iterator[None]:
             r"Row #(\d+)", r"row \1 (the names are row 1)", reason
         )  # not the line: cells may hold several
         remedy = "A complete file is needed; write or fetch it again."
-        if text_table(path) and re.search("utf-?8", reason, re.IGNORECASE):
+        form = DataFile(path).text_form
+        if form and re.search("utf-?8", reason, re.IGNORECASE):
             remedy = TO_UTF8
         elif "changed from" in reason:
             remedy = "A column has one type: write its values as numbers or as text, in quotes."
         raise InputError(
-            f"{path} cannot be read as a {'CSV, TSV or JSON' if text_table(path) else 'Parquet or Arrow'} "
+            f"{path} cannot be read as a {'CSV, TSV or JSON' if form else 'Parquet or Arrow'} "
             f"file: {reason}. {remedy}"
         ) from error
 
@@ -259,22 +259,25 @@ class _Parquet:
 
     cells = None
 
-    def __init__(self, path: Path, names: ColumnNames) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        with import_arrow().parquet.ParquetFile(path) as file:
-            self.schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
+        # pre_buffer, the default, would hold the compressed data of all groups of rows at once
+        self._file = import_arrow().parquet.ParquetFile(path, pre_buffer=False)
+        self.schema, self.n_rows = self._file.schema_arrow, self._file.metadata.num_rows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Parquet, (self._path,)  # an open file stays in its process
 
     def batches(self, columns: list[str] | None, first: int, at_once: int) -> Iterator[tuple[int, Any]]:
         """Yield batches with their first rows; groups of rows before ``first`` are skipped."""
-        # pre_buffer, the default, would hold the compressed data of all groups of rows at once
-        with import_arrow().parquet.ParquetFile(self._path, pre_buffer=False) as file:
-            sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
-            ends = np.cumsum(sizes, dtype=np.int64)
-            groups = np.flatnonzero(ends > first)
-            row = int(ends[groups[0]] - sizes[groups[0]])
-            for batch in file.iter_batches(at_once, row_groups=groups.tolist(), columns=columns):
-                yield row, _sound(batch)
-                row += batch.num_rows
+        file = self._file
+        sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+        ends = np.cumsum(sizes, dtype=np.int64)
+        groups = np.flatnonzero(ends > first)
+        row = int(ends[groups[0]] - sizes[groups[0]])
+        for batch in file.iter_batches(at_once, row_groups=groups.tolist(), columns=columns):
+            yield row, _sound(batch)
+            row += batch.num_rows
 
 
 class _Ipc:
@@ -282,7 +285,7 @@ class _Ipc:
 
     cells = None
 
-    def __init__(self, path: Path, names: ColumnNames) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
         ipc = import_arrow().ipc
         with import_arrow().memory_map(os.fspath(path)) as mapped:
@@ -311,8 +314,8 @@ class _Ipc:
 class _Text:
     """CSV, TSV or JSON lines, read as a whole."""
 
-    def __init__(self, path: Path, names: ColumnNames) -> None:
-        self.cells = read_columns(import_arrow(), path, names)
+    def __init__(self, file: DataFile) -> None:
+        self.cells = read_columns(import_arrow(), file)
         self.schema, self.n_rows = self.cells.schema, self.cells.num_rows
 
     def batches(self, columns: list[str], first: int, at_once: int) -> Iterator[tuple[int, Any]]:
@@ -326,51 +329,49 @@ class _Text:
 FORMS: dict[str, Any] = {"parquet": _Parquet, "arrow": _Ipc}
 
 
-def _form(path: Path) -> Any:
-    return FORMS.get(content_of(path), _Text)
+def rows_of(file: DataFile) -> Any:
+    """Return the rows of one file; see `DataFile.rows`."""
+    form = FORMS.get(file.content)
+    return _Text(file) if form is None else form(file.path)
 
 
-def column_names(path: Path) -> list[str]:
-    """Return the names of the columns of a table; for JSON lines, those of the first object."""
-    file = _paths(path)[0]
-    with decoding(path):
-        form = _form(file)
-        names = header_of(file) if form is _Text else form(file, RECOGNIZED).schema.names
-        return [name for name in names if not INDEX.fullmatch(name)]
+def schema_names(file: DataFile) -> list[str]:
+    """Return the names of the columns of a Parquet or Arrow file, or of the first one of a folder."""
+    first = file.members[0]
+    with decoding(first.path):
+        names: list[str] = first.rows.schema.names
+        return names
 
 
-def has_sampled_negatives(path: Path) -> bool:
+def has_sampled_negatives(file: DataFile) -> bool:
     """Return whether a file was written from lists with sampled negatives, see `SAMPLED`."""
-    form = None if path.is_dir() else FORMS.get(content_of(path))
-    return form is not None and SAMPLED in (form(path, RECOGNIZED).schema.metadata or {})
+    return file.content in FORMS and SAMPLED in (file.rows.schema.metadata or {})
 
 
-def table_of(path: Path, names: ColumnNames = RECOGNIZED, columns: list[str] | None = None) -> Any:
+def table_of(file: DataFile, names: list[str] | None = None) -> Any:
     """Read columns (by default all) of a table, or of a folder of tables, into memory."""
     pa, tables = import_arrow(), []
-    for file in _paths(path):
-        with decoding(file):
-            content = _form(file)(file, names)
-            chosen = content.schema.names if columns is None else columns
-            rows = [batch for _, batch in content.batches(chosen, 0, _BATCH_ROWS)]
-            schema = pa.schema([content.schema.field(name) for name in chosen])
-            tables.append(pa.Table.from_batches(rows, schema))
-    with decoding(path):
+    for member in file.members:
+        with decoding(member.path):
+            rows = member.rows
+            chosen = rows.schema.names if names is None else names
+            batches = [batch for _, batch in rows.batches(chosen, 0, _BATCH_ROWS)]
+            schema = pa.schema([rows.schema.field(name) for name in chosen])
+            tables.append(pa.Table.from_batches(batches, schema))
+    with decoding(file.path):
         return pa.concat_tables(tables)
 
 
-def table_batches(path: Path, names: ColumnNames = RECOGNIZED) -> Iterator[Any]:
+def table_batches(file: DataFile) -> Iterator[Any]:
     """Yield the rows of a table, or of a folder of tables, as Arrow tables of some thousand rows."""
-    for file in _paths(path):
-        with decoding(file):
-            form = _form(file)
-            if form is _Text:
-                for table in text_batches(import_arrow(), file, names):
+    for member in file.members:
+        with decoding(member.path):
+            if member.text_form:
+                for table in text_batches(import_arrow(), member):
                     _ = table.column_names  # raises for names that are not UTF-8
                     yield table
                 continue
-            content = form(file, names)
-            for _, batch in content.batches(content.schema.names, 0, _BATCH_ROWS):
+            for _, batch in member.rows.batches(member.rows.schema.names, 0, _BATCH_ROWS):
                 yield import_arrow().Table.from_batches([batch])
 
 
@@ -380,34 +381,35 @@ class TableFiles:
     Raises `InputError` if a file does not exist, is damaged, or lacks required columns.
     """
 
-    def __init__(self, path: Path, names: ColumnNames = RECOGNIZED) -> None:
-        self.path, self.paths = path, _paths(path)
+    def __init__(self, file: DataFile) -> None:
+        self.path, members, names = file.path, file.members, file.columns
+        self.paths = [member.path for member in members]
         stats = [p.stat() for p in self.paths]
         self.stamps: tuple[Stamp, ...] = tuple(
             (p, s.st_size, s.st_mtime_ns) for p, s in zip(self.paths, stats, strict=True)
         )
         self._files, layouts = [], []
-        for file in self.paths:
-            with decoding(file):
-                if _form(file) is _Text and text_table(file) != "jsonl":  # names come before the rest is read
-                    roles_of(header_of(file), names, str(file), _CALL)
-                content = _form(file)(file, names)
-                if content.n_rows < 0:
-                    raise ValueError(f"its header says that it has {content.n_rows:,} rows")
-                self._files.append(content)
-                layouts.append(layout_of(content.schema, file, names, content.cells))
+        for member in members:
+            with decoding(member.path):
+                if member.text_form in SEPARATORS:  # a missing column is an error before the rows are read
+                    roles_of(member.names, names, str(member), _CALL)
+                rows = member.rows
+                if rows.n_rows < 0:
+                    raise ValueError(f"its header says that it has {rows.n_rows:,} rows")
+                self._files.append(rows)
+                layouts.append(layout_of(rows.schema, member.path, names, rows.cells))
         self.layout = layouts[0]
-        for file, layout in zip(self.paths, layouts, strict=True):
+        for member, layout in zip(members, layouts, strict=True):
             if layout != self.layout:
                 raise InputError(
-                    f"{file} has other columns, or columns of other types, than {self.paths[0]}; all files "
+                    f"{member} has other columns, or columns of other types, than {self.paths[0]}; all files "
                     "of a folder must have the same. Write them again, or give one file."
                 )
         self.sizes: list[int] = [content.n_rows for content in self._files]
         self.n_rows: int = sum(self.sizes)
         if not self.n_rows:
             raise InputError(
-                f"{path} has no rows; at least one document is needed. Check how it was written."
+                f"{file} has no rows; at least one document is needed. Check how it was written."
             )
 
     @property
@@ -444,8 +446,8 @@ class TableFiles:
         its features are chosen.
         """
         extents, before, pa = [], 0, import_arrow()
-        for path, size in zip(self.paths, self.sizes, strict=True):
-            if self.layout.lists is None or self.layout.chosen is not None or _form(path) is not _Ipc:
+        for path, rows in zip(self.paths, self._files, strict=True):
+            if self.layout.lists is None or self.layout.chosen is not None or not isinstance(rows, _Ipc):
                 return None
             floats = pa.float32(), pa.float64()
             with decoding(path), pa.memory_map(os.fspath(path)) as mapped:
@@ -464,7 +466,7 @@ class TableFiles:
                         return None
                     extents.append(Extent(row, path, offset))
                     row += len(column)
-            before += size
+            before += rows.n_rows
         return tuple(extents)
 
 
@@ -472,32 +474,3 @@ def _sound(batch: Any) -> Any:
     """Return a batch whose offsets, lengths and text are valid: pyarrow follows them unchecked."""
     batch.validate(full=True)
     return batch
-
-
-def _paths(path: Path) -> list[Path]:
-    if not path.is_dir():
-        with readable(path), path.open("rb"):
-            pass  # an obstacle for files of any format has its own message
-        if _form(path) is _Text and not text_table(path):
-            remedy = (
-                "If it is an Arrow stream or Feather version 1, write it again: "
-                "pyarrow.feather.write_feather(table, path)."
-                if ARROW.is_named(path)
-                else f"LETOR text is read by read_letor(path); `directrix convert {path.name} "
-                f"{path.stem}.arrow` rewrites it."
-            )
-            raise InputError(
-                f"{path} is neither a Parquet nor an Arrow IPC file (Feather version 2), by its first bytes. "
-                f"{remedy}"
-            )
-        return [path]
-    files = table_files(path)
-    if not files:
-        raise InputError(
-            f"{path} is a folder without *.parquet, *.arrow or *.feather; give the folder of a data set, or "
-            f"one file, e.g. {path / 'train.parquet'}."
-        )
-    for file in files:
-        if file.is_dir() or _form(file) is _Text:
-            raise InputError(f"{file} is not a Parquet or Arrow file; remove it from the folder {path}.")
-    return files

@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from directrix.data.checks import check_labels, check_missing, is_empty
-from directrix.data.columns import RECOGNIZED, ColumnNames
-from directrix.data.files import path_of
+from directrix.data.columns import ColumnNames
+from directrix.data.file import DataFile
 from directrix.data.frames import by_column, check_cells, places, zeros_for_missing
 from directrix.data.grouping import object_array, plain_identifier, run_starts
 from directrix.data.memory import check_room
@@ -268,15 +268,13 @@ def read_parquet(
     array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
-    return read_table(path, missing=missing, columns=ColumnNames.of(qid, label, doc_id, features))
+    return read_table(DataFile(path, ColumnNames.of(qid, label, doc_id, features)), missing=missing)
 
 
-def read_table(
-    path: str | os.PathLike[str], *, missing: str = "error", columns: ColumnNames = RECOGNIZED
-) -> Queries:
-    """Read a table whose columns have these names; see `read_parquet`."""
+def read_table(file: DataFile, *, missing: str = "error") -> Queries:
+    """Read a table into memory; see `read_parquet`."""
     check_missing(missing)
-    files = TableFiles(path_of(path), columns)
+    files = file.tables
     layout, n_rows = files.layout, files.n_rows
     _check_room(files, files.n_bytes)
     features = np.empty((n_rows, layout.n_features), dtype=layout.dtype)
@@ -307,15 +305,15 @@ def read_table(
     return filled(q)
 
 
-def table_parts(path: Path, missing: str, columns: ColumnNames) -> Iterator[Queries]:
+def table_blocks(file: DataFile, *, missing: str) -> Iterator[Queries]:
     """Yield rows of a table batch by batch, with the checks of `open_parquet`.
 
     Rows come all at once if categories must be known before the first row is written.
     """
-    files, runs = TableFiles(path, columns), QueryRuns()
+    files, runs = file.tables, QueryRuns()
     layout = files.layout
     if layout.categorical:
-        yield read_table(path, missing=missing, columns=columns)
+        yield read_table(file, missing=missing)
         return
     for batch in batches(files, "label", "qid", "doc_id", "lists"):
         with decoding(batch.path):
@@ -375,17 +373,16 @@ def open_parquet(
     >>> dx.data.open_parquet(path).features[1:2]
     array([[0., 1.]], dtype=float32)
     """
-    return open_table(path, columns=ColumnNames.of(qid, label, None, features))
+    return open_table(DataFile(path, ColumnNames.of(qid, label, None, features)))
 
 
-def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNIZED) -> Queries:
-    """Open a table whose columns have these names; see `open_parquet`."""
-    path = path_of(path)
-    files = TableFiles(path, columns)
+def open_table(file: DataFile) -> Queries:
+    """Open a table whose features stay in its file; see `open_parquet`."""
+    files = file.tables
     layout = files.layout
     if layout.categorical:
         raise InputError(
-            f"{path}: the column {layout.categorical[0]!r} holds categories, which cannot stay in the file.",
+            f"{file}: the column {layout.categorical[0]!r} holds categories, which cannot stay in the file.",
             python="Type directrix.data.read_parquet(path).",
             shell="Type --no-stream, or name the other columns: --feature-columns NAME,OTHER.",
         )
@@ -397,7 +394,7 @@ def open_table(path: str | os.PathLike[str], *, columns: ColumnNames = RECOGNIZE
             runs.add(batch, batch.qids())
     source: Any = DecodedRows(files)
     if (extents := files.extents()) is not None:
-        source = RawRows(str(path), extents, source.shape, layout.dtype, files.stamps)
+        source = RawRows(str(file), extents, source.shape, layout.dtype, files.stamps)
     return Queries(
         StoredFeatures(source),
         labels,

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from directrix.data.columns import KNOWN, ColumnNames
+from directrix.data.columns import KNOWN
+from directrix.data.file import SEPARATORS, DataFile
 from directrix.data.files import open_data, readable, stream_blocks, to_number
-from directrix.data.formats import text_table
 from directrix.errors import InputError
 
 TO_UTF8 = "Convert the file, e.g. `iconv -f latin1 -t utf-8 OLD > NEW`."
-_SIGNS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 16 << 20  # bytes read together; a line must fit into it
 _DEEPEST = 64  # brackets within brackets; pyarrow's process ends at some ten thousand
 # this includes text without an end, which would be searched again from each of its quotes
@@ -25,53 +22,58 @@ _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _BRACKET = re.compile(rb"[][{}]")
 
 
-def header_of(path: Path) -> list[str]:
-    """Return the names in the first line, or in the first object of JSON lines."""
-    with readable(path), open_data(path) as file:
-        line = "\n"
-        while line and not line.strip():
-            line = file.readline(_BLOCK).decode("utf-8", "backslashreplace")
-    if sign := _SIGNS.get(text_table(path)):
-        return next(csv.reader(io.StringIO(line), delimiter=sign), [])
-    with suppress(ValueError):
-        return list(json.loads(line))
-    return []  # what reads the file says what is wrong
+class _Watched(io.RawIOBase):
+    """A stream that notes whether 0x occurs: pyarrow reads 0x1F as an integer, and no other reader does."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._last, self.has_hex = file, b"", False
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        text = self._file.read(size)
+        self.has_hex = self.has_hex or b"0x" in (self._last + text).lower()
+        self._last = text[-1:]  # of two blocks the first may end with the 0
+        return text
 
 
-def read_columns(pa: Any, path: Path, names: ColumnNames) -> Any:
+def read_columns(pa: Any, file: DataFile) -> Any:
     """Return a file as a table; identifiers are text, which keeps 007, or integers if all are."""
+    names, categorical = file.columns, file.columns.categorical or ()
     known = {names.qid, names.doc_id, *KNOWN["qid"], *KNOWN["doc_id"]}
-    if text_table(path) == "jsonl":
-        with open_data(path) as file:
-            return _fixed(pa, _of_json(pa, path, file.read(), known.union(names.categorical or ())))
-    ids = [name for name in header_of(path) if name in known]
-    types = dict.fromkeys([*ids, *(names.categorical or ())], pa.string())
-    table = _of_csv(pa, path, types)
-    if numbers := [f.name for f in table.schema if pa.types.is_integer(f.type)]:
-        with open_data(path) as file:
-            has_hex = any(b"0x" in block.lower() for block in stream_blocks(file))
-        if has_hex:  # an integer for pyarrow, and for no other reader here; no float
-            table = _of_csv(pa, path, types | dict.fromkeys(numbers, pa.float64()))
+    if file.text_form == "jsonl":
+        with open_data(file.path) as text:
+            return _fixed(pa, _of_json(pa, file.path, text.read(), known.union(categorical)))
+    ids = [name for name in file.names if name in known]
+    types = dict.fromkeys([*ids, *categorical], pa.string())
+    table, has_hex = _of_csv(pa, file, types)
+    if has_hex and (numbers := [f.name for f in table.schema if pa.types.is_integer(f.type)]):
+        table, _ = _of_csv(pa, file, types | dict.fromkeys(numbers, pa.float64()))
     for name in ids:
         place = table.schema.get_field_index(name)
         table = table.set_column(place, name, _integers(pa, table.column(place)))
     return table
 
 
-def text_batches(pa: Any, path: Path, names: ColumnNames) -> Iterator[Any]:
+def text_batches(pa: Any, file: DataFile) -> Iterator[Any]:
     """Yield a file as tables, one block of lines after another; columns of these names are text.
 
     The first block decides the types of the other columns of CSV and TSV.
     """
     import pyarrow.csv
 
-    if text_table(path) == "jsonl":
-        with open_data(path) as file:
-            for block in stream_blocks(file, _BLOCK):
-                yield _of_json(pa, path, block, names.categorical or ())
+    texts = file.columns.categorical or ()
+    if file.text_form == "jsonl":
+        with open_data(file.path) as text:
+            for block in stream_blocks(text, _BLOCK):
+                yield _of_json(pa, file.path, block, texts)
         return
-    types = {name: pa.string() for name in header_of(path) if name in (names.categorical or ())}
-    with open_data(path) as file, pyarrow.csv.open_csv(file, *_csv_options(pa, path, types)) as reader:
+    types = {name: pa.string() for name in file.names if name in texts}
+    options = _csv_options(pa, file, types)
+    with open_data(file.path) as text, pyarrow.csv.open_csv(text, *options) as reader:
         for batch in reader:
             yield pa.Table.from_batches([batch])
 
@@ -98,24 +100,26 @@ def _of_json(pa: Any, path: Path, text: bytes, ids: Iterable[Any]) -> Any:
     return table
 
 
-def _of_csv(pa: Any, path: Path, types: dict[Any, Any]) -> Any:
+def _of_csv(pa: Any, file: DataFile, types: dict[Any, Any]) -> tuple[Any, bool]:
+    """Return a table, and whether 0x occurs in its text."""
     import pyarrow.csv
 
+    options = _csv_options(pa, file, types)
     try:
-        with open_data(path) as file:
-            return pyarrow.csv.read_csv(file, *_csv_options(pa, path, types))
+        with open_data(file.path) as text:
+            watched = _Watched(text)
+            return pyarrow.csv.read_csv(watched, *options), watched.has_hex
     except pa.ArrowInvalid:  # only one thread knows the line that it cannot read
-        options = _csv_options(pa, path, types)
         options[0].use_threads = False
-        with open_data(path) as file:
-            return pyarrow.csv.read_csv(file, *options)
+        with open_data(file.path) as text:
+            return pyarrow.csv.read_csv(text, *options), False
 
 
-def _csv_options(pa: Any, path: Path, types: dict[Any, Any]) -> tuple[Any, Any, Any]:
+def _csv_options(pa: Any, file: DataFile, types: dict[Any, Any]) -> tuple[Any, Any, Any]:
     """Return the options for reading, parsing and conversion."""
     return (
         pa.csv.ReadOptions(block_size=_BLOCK),
-        pa.csv.ParseOptions(delimiter=_SIGNS[text_table(path)], newlines_in_values=True),
+        pa.csv.ParseOptions(delimiter=SEPARATORS[file.text_form], newlines_in_values=True),
         pa.csv.ConvertOptions(column_types=types),
     )
 
@@ -143,12 +147,12 @@ def _objects(path: Path, text: bytes) -> bytes:
 
 def row_places(path: Path) -> Callable[[int], str]:
     """Return a function from a row to its place for messages: the line of text, or the row, from 0."""
-    form, begins = text_table(path), list[int]()
+    begins = list[int]()
 
     def place(row: int) -> str:
-        if not form:
-            return f"{path}: row {row}"
         if not begins:  # most files have no problems
+            if not (form := DataFile(path).text_form):
+                return f"{path}: row {row}"
             begins.extend(_begins(path, form))
         return f"{path}:{begins[row]}"
 
@@ -161,7 +165,7 @@ def _begins(path: Path, form: str) -> Iterator[int]:
         if form == "jsonl":
             yield from (number for number, line in enumerate(file, start=1) if line.strip())
             return
-        rows = csv.reader(io.TextIOWrapper(file, "utf-8", "replace", newline=""), delimiter=_SIGNS[form])
+        rows = csv.reader(io.TextIOWrapper(file, "utf-8", "replace", newline=""), delimiter=SEPARATORS[form])
         begin, is_header = 1, True
         for row in rows:
             if row and not is_header:

@@ -13,6 +13,7 @@ import numpy as np
 
 from directrix.data.checks import floats_of, is_empty
 from directrix.data.columns import DOC, LABELS, QUERY, SCORES, SUBTOPICS, ColumnNames, find
+from directrix.data.file import DataFile
 from directrix.data.files import (
     Problem,
     open_data,
@@ -106,16 +107,17 @@ def _by_subtopic(
     return Documents(ids, np.array(bounds, dtype=np.int64), object_array(names), labels, judged)
 
 
-def read_document_table(path: Path, value: str, call: str, names: Mapping[str, Hashable | None]) -> Documents:
+def read_document_table(
+    file: DataFile, value: str, call: str, names: Mapping[str, Hashable | None]
+) -> Documents:
     """Read a table of runs or judgments; see `of_frame`."""
-    from directrix.data.tables.files import column_names, table_of
     from directrix.data.tables.text import row_places
 
-    if len(known := column_names(path)) == 1:  # perhaps of other separators, with which rows have no columns
-        find(known, "qid", names["qid"], str(path), call)
+    if len(file.names) == 1:  # perhaps of other separators, with which rows have no columns
+        find(file.names, "qid", names["qid"], str(file), call)
     texts = tuple(filter(None, (names.get("subtopic"), *SUBTOPICS)))
-    given = ColumnNames(qid=names["qid"], doc_id=names["doc_id"], categorical=texts)
-    return of_frame(table_of(path, given), value, str(path), names, call, row_places(path))
+    asked = ColumnNames(qid=names["qid"], doc_id=names["doc_id"], categorical=texts)
+    return of_frame(file.with_columns(asked).table(), value, str(file), names, call, row_places(file.path))
 
 
 def of_frame(

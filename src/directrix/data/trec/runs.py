@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import as_array, as_floats, check_qptr, check_ranking
-from directrix.data.files import path_of, replacing, short_name
-from directrix.data.formats import is_documents_table
+from directrix.data.file import DataFile
+from directrix.data.files import replacing, short_name
 from directrix.data.grouping import check_identifiers, identifier_text, object_array
 from directrix.data.queries import Queries, need_queries
 from directrix.data.trec.documents import Documents, of_frame, read_document_table, read_lines
@@ -291,18 +291,18 @@ def read_trec_qrels(
 
 
 def _read(
-    given: str | os.PathLike[str], value: str, call: str, **names: Hashable | None
+    given: str | os.PathLike[str] | DataFile, value: str, call: str, **names: Hashable | None
 ) -> tuple[str, Documents]:
     """Return the tag of a run, or the name of a table, and the documents of a file."""
-    path = path_of(given)
-    if is_documents_table(path):
-        return short_name(path), read_document_table(path, value, f"{call}(path", names)
+    file = given if isinstance(given, DataFile) else DataFile(given)
+    if file.is_table:
+        return short_name(file.path), read_document_table(file, value, f"{call}(path", names)
     if named := [f"{key}=" for key, name in names.items() if name is not None]:
         raise InputError(
-            f"{path} is TREC text, whose columns have no names; leave out {', '.join(named)}, or give CSV, "
+            f"{file} is TREC text, whose columns have no names; leave out {', '.join(named)}, or give CSV, "
             "TSV, JSON lines or Parquet."
         )
-    return read_lines(path, value)
+    return read_lines(file.path, value)
 
 
 def write_trec_run(run: Run, path: str | os.PathLike[str]) -> None:

@@ -10,15 +10,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from directrix.cli.options import Format
-from directrix.errors import InputError, one_line, visible
+from directrix.errors import InputError, amount, one_line, visible
 
 if TYPE_CHECKING:
+    from directrix.data.trec.runs import Run
     from directrix.reports.report import Report
     from directrix.tables import Table
 
@@ -102,6 +104,44 @@ def write_text(text: str, output: Path | None, content: str) -> None:
     with replacing(output) as file:
         file.write(text.encode())
     remark(f"saved: {output} ({content})")
+
+
+def write_run(run: Run, output: Path | None) -> None:
+    """Write a run to a file, as TREC text or JSON lines by its name, or to standard output without one."""
+    from directrix.data.files import without_compression
+    from directrix.data.trec.runs import run_text
+
+    is_json = output is not None and without_compression(output).suffix in (".jsonl", ".ndjson")
+    text = _json_lines(run) if is_json else run_text(run)
+    write_text(
+        text, output, f"{amount(len(run.doc_ids), 'documents')} of {amount(len(run.query_ids), 'queries')}"
+    )
+
+
+def _json_lines(run: Run) -> str:
+    import numpy as np
+
+    lines = []
+    for query, (first, last) in zip(run.query_ids, pairwise(run.qptr.tolist()), strict=True):
+        for rank, i in enumerate(np.argsort(-run.scores[first:last], kind="stable"), start=1):
+            doc, score = str(run.doc_ids[first + i]), float(run.scores[first + i])
+            row = {"qid": query, "docno": doc, "rank": rank, "score": score}
+            lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    return "".join(lines)
+
+
+def sizes_text(rows: int, queries: int, features: int | None) -> str:
+    """Return the size of a written file in words; judgments have no features."""
+    text = f"{amount(rows, 'rows')}, {amount(queries, 'queries')}"
+    return text if features is None else f"{text}, {amount(features, 'features')}"
+
+
+def relevant_text(relevant: int, retrieved: int) -> str:
+    """Return a sentence on the relevant documents that a file of features lacks."""
+    return (
+        f"relevant: {amount(relevant, 'documents')}, {retrieved} of them retrieved; measures of this file do "
+        f"not count the other {relevant - retrieved}"
+    )
 
 
 def save_report(path: Path | None, report: Callable[[], Report]) -> None:

@@ -9,7 +9,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.doctor import environment
-from directrix.cli.show import echo, progress_lines, remark, show
+from directrix.cli.output import echo, progress_lines, remark, show
 from directrix.papers import PAPERS, find_paper
 from directrix.reports.folder import check_folder
 

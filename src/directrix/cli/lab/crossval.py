@@ -13,8 +13,8 @@ import typer
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.output import progress_lines, remark, save_report, show, write_text
 from directrix.cli.reading import TrainingData, check_writable
-from directrix.cli.show import progress_lines, remark, save_report, show, write_text
 from directrix.data.formats import LETOR
 from directrix.errors import InputError
 
@@ -28,6 +28,7 @@ _Methods = Annotated[
     list[str],
     options.option(
         "--method",
+        metavar="METHOD,...",
         help="Methods listed by `directrix methods`, e.g. A,B, or your own in a module, which is "
         "imported, e.g. my_loss:MyLoss; repeatable.",
     ),

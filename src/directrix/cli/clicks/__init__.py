@@ -1,0 +1,1 @@
+"""Learn from logs of clicks, and compare rankers by clicks."""

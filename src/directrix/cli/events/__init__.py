@@ -1,0 +1,1 @@
+"""Make labeled queries from what users viewed and bought."""

@@ -1,0 +1,1 @@
+"""Experiments: cross-validation, local optimality, and reproductions of papers."""

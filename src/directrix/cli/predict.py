@@ -1,0 +1,109 @@
+"""``directrix predict``: the scores of a model, one per row of a file, or as a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from directrix.cli import options
+from directrix.cli.output import write_text
+from directrix.cli.reading import (
+    ModelData,
+    check_model,
+    check_writable,
+)
+from directrix.data.columns import column_list
+from directrix.data.file import DataFile
+from directrix.data.formats import inputs
+from directrix.errors import InputError, amount
+
+if TYPE_CHECKING:
+    from directrix.data.queries import Queries
+    from directrix.types import Float64Array
+
+
+def predict_command(
+    *,
+    model: options.ModelArgument,
+    data: Annotated[Path, options.argument(metavar="DATA", help=f"Data to score: {inputs()}.")],
+    output: Annotated[
+        Path | None,
+        options.option("--output", "-o", help="File to write. Default: standard output."),
+    ] = None,
+    run: Annotated[
+        str | None,
+        options.option(metavar="TAG", help="Write a TREC run with this tag instead of one score per line."),
+    ] = None,
+    probability: Annotated[
+        bool,
+        Option("--probability", help="Write the probabilities of a calibrated model instead of its scores."),
+    ] = False,
+    diversify_column: Annotated[
+        str | None,
+        options.option(
+            metavar="NAME",
+            help="Separate documents with the same value of this column, by maximal marginal relevance: "
+            "write minus the ranks.",
+        ),
+    ] = None,
+    trade_off: Annotated[
+        float,
+        Option(
+            min=0.0, max=1.0, help="For --diversify-column: 1 uses the probability alone, 0 the column alone."
+        ),
+    ] = 0.7,
+    reading: ModelData,
+) -> None:
+    """Score every row of a file: one score per line in the order of the file, or a TREC run."""
+    from directrix.rankers.model_file import read_model  # `load` imports scikit-learn, for a second
+
+    options.check_tag("--run", run)
+    check_writable(output, model, data)
+    check_model(model, data)
+    saved = read_model(model)
+    q = reading.read(saved, data, model, has_labels=False)
+    scores = saved.predict_queries(q)
+    if probability or diversify_column is not None:
+        scores = saved.probabilities(scores)
+    if diversify_column is not None:
+        scores = _diversified(scores, q, data, diversify_column, trade_off)
+    text = _score_lines(q.restore(scores)) if run is None else _run_lines(q, scores, run)
+    write_text(text, output, f"{amount(q.n_docs, 'scores')} of {amount(q.n_queries, 'queries')}")
+
+
+def _diversified(
+    probabilities: Float64Array, q: Queries, path: Path, column: str, trade_off: float
+) -> Float64Array:
+    from directrix.diversity.rerank import mmr
+
+    names = q.feature_names or ()
+    if column in names:
+        values = q.features[:, names.index(column)]
+        return mmr(probabilities, values, trade_off=trade_off, qptr=q.qptr)
+    file = DataFile(path)
+    if column not in file.names:
+        raise InputError(
+            f"{path}: there is no column {column}; its columns are "
+            f"{column_list(file.names) or 'without names'}. Type --diversify-column NAME with one of a CSV, "
+            "TSV, JSON lines, Parquet or Arrow file."
+        )
+    values = file.column(column).to_pylist()
+    return mmr(probabilities, [values[row] for row in q.rows], trade_off=trade_off, qptr=q.qptr)
+
+
+def _score_lines(scores: Float64Array) -> str:
+    """Return one score per line, with enough digits to read the same bits back."""
+    return "".join(f"{score!r}\n" for score in scores.tolist())
+
+
+def _run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
+    from dataclasses import replace
+
+    import numpy as np
+
+    from directrix.data.trec.runs import Run, document_names, run_text
+
+    run = Run.from_scores(q, scores, tag)
+    return run_text(replace(run, doc_ids=np.array(document_names(q), dtype=object)))

@@ -1,0 +1,1 @@
+"""Combine runs of other systems, learn from them, and explain their numbers."""
