@@ -11,7 +11,8 @@ import typer
 from typer import Option
 
 from directrix.cli import options
-from directrix.cli.reading import LogColumns, RunColumns, TrainingData, check_writable
+from directrix.cli.options import Missing
+from directrix.cli.reading import LogColumns, MissingOption, RunColumns, TrainingData, check_writable
 from directrix.cli.show import progress_bar, remark, save_report, show
 from directrix.cli.text import write_run
 from directrix.data.file import DataFile
@@ -110,6 +111,7 @@ def propensities_command(
     positions: Annotated[
         int | None, options.option(min=2, help="Number of positions, from the first. Default: all.")
     ] = None,
+    missing: MissingOption = Missing.error,
     columns: LogColumns,
     resamples: Annotated[int, Option(min=20, help="Number of bootstrap samples of queries.")] = 200,
     seed: options.SeedOption = 0,
@@ -127,7 +129,7 @@ def propensities_command(
 
     check_writable(report, log, features)
     read = columns.read(log)
-    of_documents = None if features is None else columns.features(features).queries()
+    of_documents = None if features is None else columns.features(features).queries(missing.value)
     with progress_bar("samples of queries") as progress:
         found = propensities(
             read,

@@ -50,7 +50,7 @@ def _column(key: str) -> Any:
     )
 
 
-_Missing = Annotated[
+MissingOption = Annotated[
     Missing,
     Option(
         help="How to treat the feature values nan and NULL: as an error, as 0, or as missing (nan), for "
@@ -167,7 +167,7 @@ class EventColumns:
 class TrainingData(Columns):
     """Options for reading data without a model."""
 
-    missing: _Missing = Missing.error
+    missing: MissingOption = Missing.error
 
     def read(self, path: Path) -> Queries:
         """Read a data file into memory."""
@@ -478,9 +478,9 @@ def query_classes(path: Path) -> dict[str, str]:
     """
     from directrix.data.files import Problem, open_data, raise_problems, readable
 
-    file = DataFile(path)
-    if (query := next((name for name in QUERY if name in file.names), None)) is not None:
-        return _classes_of_table(file, query)
+    table = DataFile(path)
+    if (query := next((name for name in QUERY if name in table.names), None)) is not None:
+        return _classes_of_table(table, query)
     of_query: dict[str, str] = {}
     problems = []
     with readable(path), open_data(path) as file:

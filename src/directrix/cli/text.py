@@ -436,7 +436,7 @@ def _ranking(data: Path, scores: Path, reading: RankedData) -> dict[str, Any]:
 
 def _other_runs(paths: list[Path] | None, candidates: Run) -> list[Run]:
     """Read the runs of ``--with``; a table gives one for each of its columns of numbers."""
-    runs = []
+    runs: list[Run] = []
     for file in map(DataFile, paths or ()):
         runs += _columns_of(file, candidates) if file.is_table else [file.run()]
     return runs

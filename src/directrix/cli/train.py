@@ -209,7 +209,8 @@ def train_command(
     start = time.perf_counter()
     if is_on_cluster():
         _check_shards(train, valid, report, search, reading)
-        _train_shards(ranker, train, valid, output, form, start, resume=resume)
+        judged = valid if valid is None or is_sharded(valid) else reading.read(valid)
+        _train_shards(ranker, train, judged, output, form, start, resume=resume)
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
@@ -295,7 +296,7 @@ def _train_shards(
     from directrix.data.shards.queries import open_shards
 
     answers = output.with_name(f"{output.name}.answers")
-    judged = open_shards(valid) if is_sharded(valid) else DataFile(valid).queries()
+    judged = open_shards(valid) if isinstance(valid, Path) else valid
     with keep_answers(answers, resume=resume):
         run = partial(ranker.search, open_shards(train), judged)
         search_and_save(run, f"training for {ranker.measure}", output, form, start)
