@@ -56,9 +56,6 @@ ROWS: dict[str, Any] = {
             "Gumbel('LambdaLoss', samples=3)",
             "YetiRank",
             "YetiRank(weights='measure')",
-            "PLRank('nDCG@10')",
-            "StochasticRank",
-            "StochasticRank('nDCG@10')",
         )
     },
 }

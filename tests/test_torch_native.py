@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import directrix as dx
-from directrix.surrogates.sampling import PLRank
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install torch")
 FORMULAS = pytest.importorskip("directrix.torch.formulas").FORMULAS
@@ -38,7 +37,6 @@ SMOOTH = [
     "SmoothNDCG(sigma=0.3, k=4)",
     "SmoothAP(sigma=0.3)",
     "SmoothAP(sigma=0.3, variant='direct')",
-    "SmoothMeasure('P@3', sigma=0.5)",
     "SoftNDCG(sigma=0.5)",
     "SoftNDCG(sigma=0.5, k=3)",
     "ListNet",
@@ -146,15 +144,15 @@ def test_every_smooth_surrogate_has_a_formula_and_the_others_kernels():
     from directrix.torch.formulas import has_formula
 
     smooth = {name for name, kind in classes(SURROGATES).items() if "smooth" in kind().properties}
-    known = {"SmoothNDCG", "SmoothAP", "SmoothMeasure", "RankCosine"} | smooth
+    known = {"SmoothNDCG", "SmoothAP", "RankCosine"} | smooth
     assert all(has_formula(dx.surrogate(name)) for name in known)
-    with pytest.raises(dx.InputError, match=r"PLRank.*has no formula in PyTorch"):
-        dx.torch.loss("PLRank", backend="torch")
+    with pytest.raises(dx.InputError, match=r"YetiRank.*has no formula in PyTorch"):
+        dx.torch.loss("YetiRank", backend="torch")
     with pytest.raises(dx.InputError, match=r"Numpy.*has no formula in PyTorch"):  # nor compiled kernels
         dx.torch.loss(Numpy(), backend="torch")
     scores, labels = lists()
-    value = dx.torch.loss("PLRank('nDCG@3', draw=1)")(torch.tensor(scores), labels, qptr=QPTR)
-    wanted = PLRank("nDCG@3", draw=1).value_and_grad(scores, labels, QPTR)[0]
+    value = dx.torch.loss("YetiRank('nDCG@3', draw=1)")(torch.tensor(scores), labels, qptr=QPTR)
+    wanted = dx.YetiRank("nDCG@3", draw=1).value_and_grad(scores, labels, QPTR)[0]
     np.testing.assert_allclose(value.item(), -wanted[np.diff(QPTR) > 0].mean(), rtol=1e-12)
 
 

@@ -50,8 +50,7 @@ SHARED = {  # members that all names of a layer inherit, shown once
         "surrogates.base.MeasureSurrogate": "measure",
     },
     "rankers": {
-        "rankers.base.Ranker": "fit, fit_queries, predict, score",
-        "rankers.stored.StoredRanker": "save",
+        "rankers.base.Ranker": "fit, fit_queries, predict, score, save",
     },
 }
 

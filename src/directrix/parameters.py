@@ -1,15 +1,29 @@
-"""Checks of parameters: numbers within limits, choices, and one form of message."""
+"""Checks of parameters: numbers within limits, words, objects, and one form of message.
+
+The fields of a dataclass go in (a measure, a surrogate, a trainer, a ranker), and an `InputError` comes out
+for the first field that cannot be what it is:
+
+    check_fields(NDCG(k=10))  # as every measure does when it is made
+    number(0.5, "p", "RBP", above=0.0, below=1.0, example=0.8)  # one number: returned as a Python number
+    check_choice("ips", "estimator", ("naive", "ips"))  # one word
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from functools import partial
+from functools import cache, partial
 from math import inf, isfinite, nan
 from numbers import Integral, Real
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from directrix.errors import InputError, short_text
+
+Checks = Mapping[str, Callable[[Any, str, str], Any]]
+"""For the fields of a class: functions of the value, its name and the class, which return it or raise."""
 
 SMALLEST, _LARGEST = 1e-30, 1e30
 
@@ -40,17 +54,17 @@ def number(  # noqa: PLR0913
         return int(given) if isinstance(given, Integral) else float(given)
     limits = ((">", above), (">=", least), ("<", below), ("<=", most))
     wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if abs(limit) < inf)
-    raise _refusal(value, name, owner, f"a number {wanted}", f"{example!r}")
+    raise refusal(value, name, owner, f"a number {wanted}", f"{example!r}")
 
 
-def positive(value: Any, name: str, owner: str = "", least: float = 0.0) -> float:
+def positive(value: Any, name: str, owner: str = "", least: float = 0.0, example: float = 10.0) -> float:
     """Return a steepness, smoothing or label as a Python number > 0.
 
     ``least`` is the smallest allowed value: `SMALLEST` for a divisor. Raises `InputError` if the value is not
     such a number, or so large (1e30) or small that float32 could not hold the results.
     """
     limits = {"least": least} if least else {"above": 0.0}
-    return number(value, name, owner, **limits, most=_LARGEST, example=10.0)
+    return number(value, name, owner, **limits, most=_LARGEST, example=example)
 
 
 def share(value: Any, name: str) -> float:
@@ -65,8 +79,9 @@ def whole(
     integer = isinstance(value, Integral) and not isinstance(value, bool)
     if integer and least <= value < below:
         return int(value)
-    wanted = f"an integer >= {least}{' and < 2^31' if integer and value > least else ''}"
-    raise _refusal(value, name, owner, wanted, f"{max(least, example)}")
+    limit = "< 2^31" if below == 2**31 else f"< {below}"
+    wanted = f"an integer >= {least}{f' and {limit}' if integer and value > least else ''}"
+    raise refusal(value, name, owner, wanted, f"{max(least, example)}")
 
 
 def seed_number(value: Any) -> int:
@@ -80,54 +95,104 @@ def check_choice(value: Any, name: str, choices: Iterable[str]) -> None:
         raise InputError(f"{name}={short_text(value)}: {name} must be one of {', '.join(known)}.")
 
 
-def check_fields(owner: Any) -> None:
-    """Check the fields of a frozen dataclass by their names; numbers become Python numbers.
+def option(  # noqa: PLR0913
+    value: Any,
+    name: str,
+    owner: str = "",
+    *,
+    words: Iterable[str] = (),
+    types: tuple[type, ...] = (),
+    methods: tuple[str, ...] = (),
+    arrays: bool = False,
+    wanted: str = "",
+    example: str,
+) -> Any:
+    """Return a value that is one of the words, of one of the types, has all of the methods, or is an array.
 
-    `CONSTRAINTS` has the checks of numbers, and ``owner.choices`` the allowed values of other fields; a field
-    with a bool as default must be a bool. None is allowed if the type includes it. Raises `InputError`.
+    Raises `InputError` otherwise; ``wanted`` says in the message what it may be besides one of the words.
     """
-    kind, choices = type(owner).__name__, getattr(owner, "choices", {})
+    is_word = isinstance(value, str) and value in words
+    has_methods = bool(methods) and all(hasattr(value, method) for method in methods)
+    is_array = arrays and hasattr(value, "__len__") and not isinstance(value, str | dict)
+    if is_word or isinstance(value, types) or has_methods or is_array:
+        return value
+    listed = ", ".join(map(repr, sorted(words)))
+    raise refusal(value, name, owner, " or ".join(filter(None, (listed, wanted))), example)
+
+
+@cache
+def words_of(kind: type) -> dict[str, tuple[Any, ...]]:
+    """Return the words that each field of a class may hold: those of its annotation as a ``Literal``."""
+    try:
+        hints = get_type_hints(kind)
+    except NameError:  # a class that a user defined within a function names types that only it knows
+        return {}
+    words = {}
+    for name, hint in hints.items():
+        members = (hint,) if get_origin(hint) is Literal else get_args(hint)
+        if members and all(get_origin(member) is Literal or member is NoneType for member in members):
+            words[name] = tuple(word for member in members for word in get_args(member))
+    return words
+
+
+def check_fields(owner: Any) -> None:
+    """Check the fields of a dataclass: of a measure, a surrogate, a trainer or a ranker.
+
+    A field whose annotation is a ``Literal`` holds one of its words, and one with a bool as default a bool.
+    All others are checked by name: by ``owner.checks``, which is `CHECKS` where a class does not say
+    otherwise. None is allowed as default, and if the annotation includes it. Numbers of frozen classes become
+    those of Python; a ranker keeps what it was given, as scikit-learn requires. Raises `InputError`.
+    """
+    kind = type(owner)
+    checks, words = getattr(kind, "checks", CHECKS), words_of(kind)  # type: ignore[arg-type]  # classes are hashable
     for field in fields(owner):
-        name, value = field.name, getattr(owner, field.name)
-        if value is None and "None" in str(field.type):
+        name, given = field.name, getattr(owner, field.name)
+        if given is None and (field.default is None or "None" in str(field.type)):
             continue
+        value = given.item() if isinstance(given, np.generic) else given
         is_flag = isinstance(field.default, bool)
-        allowed = (True, False) if is_flag else choices.get(name, (value,))
-        if (is_flag and not isinstance(value, bool)) or value not in allowed:
-            raise _refusal(value, name, kind, " or ".join(map(repr, allowed)), repr(allowed[0]))
-        if name in CONSTRAINTS:
-            object.__setattr__(owner, name, CONSTRAINTS[name](value, name, kind))
+        allowed = (True, False) if is_flag else words.get(name)
+        if allowed and (value not in allowed or (is_flag and not isinstance(value, bool))):
+            raise refusal(value, name, kind.__name__, " or ".join(map(repr, allowed)), repr(allowed[0]))
+        if not allowed and name in checks:
+            value = checks[name](value, name, kind.__name__)
+        if value is not given and kind.__dataclass_params__.frozen:
+            object.__setattr__(owner, name, value)
 
 
-def _constraints(names: str, check: Callable[..., Any], **limits: Any) -> dict[str, Callable[..., Any]]:
+def _checks(names: str, check: Callable[..., Any], **limits: Any) -> dict[str, Callable[..., Any]]:
     return dict.fromkeys(names.split(), partial(check, **limits))
 
 
-CONSTRAINTS = {
-    **_constraints("alpha beta rel", positive),
-    **_constraints("sigma scale margin mu noise temperature", positive, least=SMALLEST),
-    **_constraints("below average", number, least=0.0, below=1.0, example=0.9),
-    **_constraints("decay shrink step subsample feature_fraction", number, above=0.0, most=1.0, example=0.8),
-    **_constraints("shrink_chance", number, least=0.0, most=1.0, example=0.3),
-    **_constraints("factor", number, above=0.0, below=1.0, example=0.5),
-    **_constraints("anneal", number, least=1.0, example=4096.0),
-    **_constraints("tol ftol", number, least=0.0, example=1e-6),
-    **_constraints("l2", number, least=0.0, example=1.0),
-    **_constraints("C spread", number, above=0.0, example=1.0),
-    **_constraints("epsilon", number, above=0.0, example=1e-3),
-    **_constraints("learning_rate", number, above=0.0, example=0.01),
-    **_constraints("num_leaves max_bin", whole, least=2, example=15),
-    **_constraints("draw seed", whole, least=0, example=0),
-    **_constraints(
+CHECKS: Checks = {
+    **_checks("alpha beta rel", positive),
+    **_checks("sigma scale margin mu noise temperature", positive, least=SMALLEST),
+    **_checks("below average", number, least=0.0, below=1.0, example=0.9),
+    **_checks("decay shrink step subsample feature_fraction", number, above=0.0, most=1.0, example=0.8),
+    **_checks("shrink_chance", number, least=0.0, most=1.0, example=0.3),
+    **_checks("factor", number, above=0.0, below=1.0, example=0.5),
+    **_checks("anneal", number, least=1.0, example=4096.0),
+    **_checks("tol ftol", number, least=0.0, example=1e-6),
+    **_checks("l2", number, least=0.0, example=1.0),
+    **_checks("C spread", number, above=0.0, example=1.0),
+    **_checks("epsilon", number, above=0.0, example=1e-3),
+    **_checks("learning_rate", number, above=0.0, example=0.01),
+    # LightGBM takes no more leaves of a tree, and no more bins of a feature
+    **_checks("num_leaves", whole, least=2, below=131_073, example=15),
+    **_checks("max_bin", whole, least=2, below=65_536, example=15),
+    **_checks("draw seed", whole, least=0, example=0),
+    **_checks(
         "k l_max permutations samples max_iter epochs batch rounds memory steps n restart_after "
         "candidates patience repeats n_trees n_bags min_data_in_leaf",
         whole,
     ),
 }
-"""Checks of the fields of surrogates and trainers, by name."""
+"""Checks of the fields of surrogates, trainers and rankers, by name: a name has one range in all classes."""
 
 
-def _refusal(value: Any, name: str, owner: str, wanted: str, example: str) -> InputError:
+def refusal(value: Any, name: str, owner: str, wanted: str, example: str) -> InputError:
+    """Return the error for a parameter that is not what is wanted, with the example to type."""
+
     def call(given: str) -> str:
         return f"{owner}({name}={given})" if owner else f"{name}={given}"
 

@@ -49,14 +49,11 @@ SURROGATES = {
     "ApproxMeasure": "surrogates.approx",
     "SmoothNDCG": "surrogates.smooth",
     "SmoothAP": "surrogates.smooth",
-    "SmoothMeasure": "surrogates.smooth",
     "SoftNDCG": "surrogates.soft",
     "Lambda": "surrogates.lambdas",
     "LambdaLoss": "surrogates.lambdas",
     "YetiRank": "surrogates.lambdas",
-    "PLRank": "surrogates.sampling",
-    "StochasticRank": "surrogates.sampling",
-    "Gumbel": "surrogates.sampling",
+    "Gumbel": "surrogates.gumbel",
     "RankNet": "surrogates.losses",
     "RankSVM": "surrogates.losses",
     "ListNet": "surrogates.losses",
@@ -151,9 +148,9 @@ NAME_command; a word before the name is a group of commands."""
 BY_TEXT = (
     *("Success", "RPrecision", "IPrec", "Bpref", "InfAP", "JudgedRate", "GMAP", "SetF", "SetAP"),
     *("NumRet", "NumRel", "NumQ", "AlphaNDCG", "ERRIA"),
-    *("SmoothMeasure", "LambdaLoss", "PLRank", "StochasticRank", "Gumbel", "XENDCG", "SVMMrr"),
+    *("LambdaLoss", "Gumbel", "XENDCG", "SVMMrr"),
 )
-"""Measures and surrogates that users write as text: ``measure("SetF")``, ``surrogate("PLRank('AP')")``."""
+"""Measures and surrogates that users write as text: ``measure("SetF")``, ``surrogate("LambdaLoss")``."""
 
 _TOP_TRAINERS = ("Adam", "Anneal", "CG", "CoordinateAscent", "CuttingPlane", "LBFGS", "Restarts", "SGD")
 

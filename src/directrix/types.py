@@ -62,7 +62,7 @@ class Surrogate(Protocol):
         """Subset of the names that `directrix.laws.check_surrogate` tests.
 
         smooth, convex, convexifiable, bound, shift_invariant, unit_interval, tends_to_measure, pulls_at_ties,
-        value_free, random, estimated.
+        value_free, random.
         """
 
     def value_and_grad(

@@ -68,12 +68,11 @@ def test_another_measure_may_be_asked_for(q):
 
 def test_every_surrogate_with_a_value_is_in_the_list():
     listed = {text.partition("(")[0] for text in EVERY_SURROGATE}
-    # of nDCG, their default, ApproxMeasure is ApproxNDCG and SmoothMeasure SmoothNDCG
+    # of nDCG, its default, ApproxMeasure is ApproxNDCG
     assert listed == set(module.parse_surrogate.__globals__["SURROGATES"]) - {
         "Lambda",
         "YetiRank",
         "ApproxMeasure",
-        "SmoothMeasure",
     }
 
 

@@ -16,7 +16,6 @@ from directrix.registry import SURROGATES, classes
 from directrix.surrogates.base import spread_curvature
 from directrix.surrogates.lambdas import LambdaLoss
 from directrix.surrogates.losses import XENDCG
-from directrix.surrogates.sampling import Gumbel, PLRank, StochasticRank
 from tests.reference import cases, references
 
 COUNTER = itertools.count()
@@ -232,17 +231,6 @@ def test_kinks_at_ties_are_not_smooth(surrogate):
         check_surrogate(_Changed("", surrogate, surrogate.properties | {"smooth"}))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("surrogate", [PLRank(), StochasticRank("AP"), Gumbel("PLRank")], ids=repr)
-@pytest.mark.parametrize("factor", [-1.0, 0.0, 2.0])
-def test_an_estimated_gradient_is_tested_on_average(surrogate, factor):
-    wrong = _Changed("", surrogate, surrogate.properties, lambda v, g: (v, factor * g))
-    with pytest.raises(LawBroken, match="- mean gradient is the slope of the mean: "):
-        check_surrogate(wrong)
-    with pytest.raises(LawBroken, match="- gradient is the slope: "):
-        check_surrogate(_Changed("", surrogate, surrogate.properties - {"estimated"}))
-
-
 def test_laws_that_are_not_tested_are_listed():
     report = check_surrogate(dx.Lambda())
     assert set(report) == {law.__name__.lstrip("_").replace("_", " ") for law, _ in INVARIANTS}
@@ -413,7 +401,6 @@ def test_every_law_has_a_mutant():
     others = {
         "boosting can divide by the curvature",
         "draws differ",
-        "mean gradient is the slope of the mean",
     }
     assert set(MUTANTS) | others == laws
 
@@ -479,7 +466,6 @@ def test_every_grade_from_0_to_4_is_tested(grade):
         ("value_free", "value is the measure: the surrogate has no measure"),
         ("convexifiable", "convexifiable: the surrogate has no prepare"),
         ("random", "draws differ: the surrogate has no redraw"),
-        ("estimated", "mean gradient is the slope of the mean: the surrogate has no redraw"),
     ],
 )
 def test_a_property_whose_member_is_missing_is_broken(claimed, lacking):

@@ -10,9 +10,8 @@ import directrix as dx
 from directrix.interop import lightgbm
 from directrix.measures import RankingMeasure, Terms
 from directrix.measures import names as known_names
+from directrix.surrogates.gumbel import Gumbel
 from directrix.surrogates.lambdas import LambdaLoss
-from directrix.surrogates.sampling import Gumbel, PLRank, StochasticRank
-from directrix.surrogates.smooth import SmoothMeasure
 from directrix.surrogates.structural import SVMMrr
 
 DATA, _ = dx.data.make_linear(12, 8, 3, seed=0)
@@ -106,10 +105,7 @@ ROUTES = {
     "CoordinateAscent": lambda m: fitted(None, m, "coordinate-ascent"),
     "Lambda": lambda m: [trees(dx.Lambda(m)), lightgbm.objective(dx.Lambda(m))],
     "YetiRank": lambda m: [trees(dx.YetiRank(m)), lightgbm.objective(dx.YetiRank(m))],
-    "PLRank": lambda m: fitted(PLRank(m), m, "sgd"),
-    "StochasticRank": lambda m: fitted(StochasticRank(m), m, "sgd"),
     "ApproxMeasure": lambda m: fitted(dx.ApproxMeasure(m), m),
-    "SmoothMeasure": lambda m: fitted(SmoothMeasure(m), m),
     "Gumbel": lambda m: fitted(Gumbel(dx.ApproxMeasure(m)), m, "sgd"),
     "SVMMap": dx.SVMMap,
     "SVMNdcg": dx.SVMNdcg,

@@ -9,12 +9,13 @@ import pytest
 import directrix as dx
 from directrix.measures.names import measures
 from directrix.measures.prepared import trec_order
+from directrix.parameters import words_of
 
 TIES = ("expected", "order", "worst", "trec")
 RULES = [
     replace(m, ties=ties)
     for m in map(dx.measure, (*measures(), "nDCG@3", "nDCG(gain=linear)@3", "AP(rel=2)", "P(rel=3)@5"))
-    for ties in m.choices.get("ties", TIES)
+    for ties in words_of(type(m)).get("ties", TIES)
     if hasattr(m, "ties") and m.sees != "subtopics"
 ]
 
@@ -37,14 +38,14 @@ def test_measures_of_all_rules_in_one_call_have_the_bits_of_each_alone():
         np.testing.assert_array_equal(together[m.name], m(scores, labels, qptr, doc_ids=ids))
 
 
-def test_measures_with_the_same_key_have_the_same_label_part():
+def test_measures_with_the_same_key_have_the_same_from_labels():
     _, labels, qptr = problem(2)
     kinds = [*RULES, dx.NDCG(k=3, empty="one"), dx.NDCG(k=3, discount="letor3"), dx.RBP(rel=2, p=0.5)]
     shared = 0
     for one, other in itertools.combinations(kinds, 2):
         if one.label_key == other.label_key:
             shared += 1
-            np.testing.assert_array_equal(one.label_part(labels, qptr), other.label_part(labels, qptr))
+            np.testing.assert_array_equal(one.from_labels(labels, qptr), other.from_labels(labels, qptr))
     assert shared > 100
 
 

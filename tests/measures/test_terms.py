@@ -40,7 +40,7 @@ def test_every_measure_has_a_reference():
 def test_the_sum_of_the_terms_is_the_measure(measure, ties):
     scores, labels, qptr = problem()
     measure = replace(measure, ties=ties)
-    summed = RankingMeasure.of_ranking(measure, rank(scores, labels, qptr, ties), None)
+    summed = measure.by_terms(rank(scores, labels, qptr, ties))
     np.testing.assert_allclose(summed, measure(scores, labels, qptr), rtol=1e-12, atol=1e-15)
 
 
@@ -83,6 +83,6 @@ def test_a_subclass_is_evaluated_by_its_own_terms(name, member):
     value, before = derived(**fields)(scores, labels, qptr), kind(**fields)(scores, labels, qptr)
     terms = derived(**fields).terms(labels, qptr)
     in_order = rank(scores, labels, qptr)
-    wanted = value_of(kind.form, derived(**fields).terms(in_order.labels, qptr), in_order, kind().fill)
+    wanted = value_of(kind.form, derived(**fields).terms(in_order.labels, qptr), in_order, kind().empty_value)
     np.testing.assert_array_equal(value, wanted)
     assert (value != before).any() or (terms.norm != kind(**fields).terms(labels, qptr).norm).any()

@@ -16,7 +16,7 @@ CUT = [
     "ApproxMeasure('R@3')",
     "SoftNDCG(k=3)",
 ]
-STATIONARY = ["SmoothNDCG(k=3)", "SmoothMeasure('P@3')", "SmoothAP"]
+STATIONARY = ["SmoothNDCG(k=3)", "SmoothAP"]
 TRAINERS = ["lbfgs", "cg", "sgd", "adam"]
 
 

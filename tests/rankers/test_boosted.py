@@ -252,10 +252,10 @@ def test_a_damaged_file_is_refused(tmp_path, fitted):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_trees": 0}, "'n_trees' parameter"),
-        ({"learning_rate": 0.0}, "'learning_rate' parameter"),
-        ({"num_leaves": 1}, "'num_leaves' parameter"),
-        ({"subsample": 0.0}, "'subsample' parameter"),
+        ({"n_trees": 0}, "n_trees must be"),
+        ({"learning_rate": 0.0}, "learning_rate must be"),
+        ({"num_leaves": 1}, "num_leaves must be"),
+        ({"subsample": 0.0}, "subsample must be"),
         ({"surrogate": "lambdamart"}, "Lambda|lambda"),
     ],
 )

@@ -146,12 +146,12 @@ def test_a_generator_of_seeds_and_none():
     ("settings", "message"),
     [
         ({"hidden": (0,)}, r"hidden=\(0,\)"),
-        ({"hidden": 10}, "'hidden' parameter"),
-        ({"activation": "sine"}, "'activation' parameter"),
-        ({"trainer": "magic"}, "'trainer' parameter"),
-        ({"l2": -1.0}, "'l2' parameter"),
-        ({"dropout": 1.0}, "'dropout' parameter"),
-        ({"residual": 2}, "'residual' parameter"),
+        ({"hidden": 10}, "hidden must be"),
+        ({"activation": "sine"}, "activation must be"),
+        ({"trainer": "magic"}, "trainer must be"),
+        ({"l2": -1.0}, "l2 must be"),
+        ({"dropout": 1.0}, "dropout must be"),
+        ({"residual": 2}, "residual must be"),
     ],
 )
 def test_parameters_are_checked(settings, message):

@@ -395,13 +395,13 @@ def test_a_random_search_draws_parameters_of_the_surrogate(data):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"l2": -1.0}, "'l2' parameter"),
-        ({"trainer": "magic"}, "'trainer' parameter"),
-        ({"surrogate": 3}, "'surrogate' parameter"),
-        ({"scale": "magic"}, "'scale' parameter"),
-        ({"start": "one"}, "'start' parameter"),
-        ({"max_iter": -1}, "'max_iter' parameter"),
-        ({"patience": 0}, "'patience' parameter"),
+        ({"l2": -1.0}, "l2 must be"),
+        ({"trainer": "magic"}, "trainer must be"),
+        ({"surrogate": 3}, "surrogate must be"),
+        ({"scale": "magic"}, "scale must be"),
+        ({"start": "one"}, "start must be"),
+        ({"max_iter": -1}, "max_iter must be"),
+        ({"patience": 0}, "patience must be"),
         ({"surrogate": "ApproxNDGC"}, "ApproxNDCG"),
     ],
 )

@@ -18,7 +18,7 @@ NET = {"hidden": (3,), "max_iter": 0, "patience": None}
 
 
 def weights(ranker):
-    return ranker._params
+    return ranker.model_.params
 
 
 def fitted(ranker, q=Q):
@@ -117,7 +117,7 @@ def test_starts_that_do_not_fit_are_refused():
         fitted(dx.MLPRanker(**NET, start=fitted(clone(SVM))))
     with rejects(dx.InputError):
         fitted(dx.MLPRanker(**NET, start=fitted(dx.MLPRanker(**NET | {"hidden": (2,)}))))
-    with pytest.raises(ValueError, match="'start' parameter of LinearRanker must be"):
+    with pytest.raises(ValueError, match=r"LinearRanker\(start=.* must be"):
         fitted(dx.LinearRanker(start="best"))
 
 

@@ -157,10 +157,10 @@ def test_document_weights_count_for_the_better_document(data):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"trainer": "adarank"}, "'trainer' parameter"),
-        ({"thresholds": 0}, "'thresholds' parameter"),
+        ({"trainer": "adarank"}, "trainer must be"),
+        ({"thresholds": 0}, "thresholds must be"),
         ({"l2": 0.1}, r"l2=0\.1: RankBoost"),
-        ({"max_iter": -1}, "'max_iter' parameter"),
+        ({"max_iter": -1}, "max_iter must be"),
         ({"trainer": dx.CoordinateAscent()}, "CoordinateAscent trains a LinearModel.*given a StumpModel"),
     ],
 )

@@ -26,15 +26,6 @@ def logistic(key, rank):
     return math.log(u / (1 - u))
 
 
-def gumbel(key, rank):
-    return -math.log(-math.log(uniform(key, rank)))
-
-
-def normal(key, rank):
-    u, v = uniform(key, 2 * rank - 1), uniform(key, 2 * rank)
-    return math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v)
-
-
 def key_of(labels, draw):
     """Where the noise of a query begins."""
     key = mixed((draw + STEP) & BITS)

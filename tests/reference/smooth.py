@@ -40,26 +40,6 @@ def ap(s, labels, sigma, variant, rel=1):
     return total / len(relevant)
 
 
-def measure_sum(s, labels, measure, sigma):
-    """A measure that is a sum over documents i and ranks j of worth x discount: Sect. 4.1."""
-    n, k = len(s), measure.k
-    top = n if k is None else min(k, n)
-    if measure.symbol in ("nDCG", "DCG"):
-        worth = [2.0**label - 1 for label in labels]
-        discount = [1 / math.log2(1 + j) for j in range(1, top + 1)]
-    else:
-        worth = [float(label >= measure.rel) for label in labels]
-        discount = [
-            (1 - measure.p) * measure.p ** (j - 1) if measure.symbol == "RBP" else 1
-            for j in range(1, top + 1)
-        ]
-    ideal = sum(w * d for w, d in zip(sorted(worth, reverse=True), discount, strict=False))
-    norm = {"nDCG": ideal, "P": k, "R": sum(worth)}.get(measure.symbol, 1)
-    h = shares(s, sigma)
-    total = sum(discount[j] * worth[i] * h[i][j] for i in range(n) for j in range(top))
-    return total / norm if norm else 0.0
-
-
 def _settings(*others):
     """Little smoothing, the default, and much."""
     return [{"sigma": sigma, **fields} for fields in others for sigma in (0.01, 1.0, 50.0)]
@@ -68,8 +48,4 @@ def _settings(*others):
 REFERENCES = {
     "SmoothNDCG": Reference(ndcg, _settings({}, {"k": 1}, {"k": 5})),
     "SmoothAP": Reference(ap, _settings({}, {"variant": "direct"}, {"rel": 2})),
-    "SmoothMeasure": Reference(
-        measure_sum,
-        [{}, *_settings(*({"measure": name} for name in ("P@3", "R@4", "RBP(p=0.6, rel=2)", "DCG@2")))],
-    ),
 }

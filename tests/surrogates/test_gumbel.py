@@ -8,8 +8,8 @@ import pytest
 import directrix as dx
 from directrix.objectives.scores import ScoreObjective
 from directrix.surrogates.base import uniforms
+from directrix.surrogates.gumbel import Gumbel
 from directrix.surrogates.losses import XENDCG
-from directrix.surrogates.sampling import Gumbel
 from tests.messages import rejects
 from tests.reference import noise, references
 from tests.reference.gumbel import noisy_scores

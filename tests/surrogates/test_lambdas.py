@@ -130,7 +130,7 @@ def test_the_change_of_every_pair_is_the_swapped_measure(name, query):
     surrogate, n, qptr = dx.Lambda(name), len(scores), np.array([0, len(scores)])
     prepared, order = surrogate.prepare(labels, qptr), reference.ranking(scores)
     x, (upper, lower, factor) = prepared.worth[order], np.empty((3, n))
-    kind, _, depth, *_ = surrogate.settings()[0]
+    kind, _, depth, *_ = surrogate.arguments()[0]
     top = exchange(kind, x, prepared.discount, depth, upper, lower, factor)
     for a in range(n):
         for b in range(a + 1, n):

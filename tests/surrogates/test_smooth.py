@@ -8,8 +8,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import directrix as dx
-from directrix.measures.terms import Terms
-from directrix.surrogates.smooth import SmoothMeasure
 from tests.messages import rejects
 from tests.reference import smooth
 from tests.surrogates import one, queries
@@ -26,13 +24,6 @@ PAIRS = {
         lambda sigma: dx.SmoothAP(sigma, rel=2),
         lambda s, y, sigma: smooth.ap(s, y, sigma, "product", rel=2),
     ),
-    **{
-        name: (
-            lambda sigma, name=name: SmoothMeasure(name, sigma),
-            lambda s, y, sigma, name=name: smooth.measure_sum(s, y, dx.measure(name), sigma),
-        )
-        for name in ("P@3", "R@2", "RBP(p=0.7)", "DCG")
-    },
 }
 SIGMAS = st.sampled_from([0.001, 0.1, 1.0, 60.0])
 
@@ -275,41 +266,6 @@ def test_smoothing_is_sigma_and_the_other_fields_stay():
     assert dx.SmoothAP(rel=2, variant="direct").at(8.0) == dx.SmoothAP(8.0, rel=2, variant="direct")
 
 
-@given(query=queries(), sigma=SIGMAS, k=st.sampled_from([None, 1, 4]))
-def test_of_ndcg_smooth_measure_is_smooth_ndcg(query, sigma, k):
-    value, grad = one(SmoothMeasure(dx.NDCG(k=k), sigma), *query)
-    expected, slope = one(dx.SmoothNDCG(sigma, k), *query)
-    assert value == expected
-    np.testing.assert_array_equal(grad, slope)
-
-
-def test_smooth_precision_of_a_small_example():
-    """Sect. 4.1 by hand: two documents, a rank, shares 1 and exp(-4) over their sum."""
-    value, _ = one(SmoothMeasure("P@1", sigma=1.0), np.array([2.0, 0.0]), np.array([0.0, 1.0]))
-    np.testing.assert_allclose(value, math.exp(-4) / (1 + math.exp(-4)), rtol=1e-14, atol=0)
-
-
-def test_smooth_precision_can_be_trained_for():
-    q = dx.data.make_cubic(n_queries=30, docs_per_query=20, n_features=5, seed=0)
-    ranker = dx.LinearRanker(SmoothMeasure("P@5", 0.1)).fit_queries(q)
-    start = dx.LinearRanker(SmoothMeasure("P@5", 0.1), max_iter=0).fit_queries(q)
-    assert ranker.measure_ == dx.Precision(k=5)
-    assert ranker.result_.value < start.result_.value - 0.01
-    assert dx.surrogate(repr(ranker.surrogate_)) == ranker.surrogate_
-
-
-@pytest.mark.parametrize("name", ["AP", "RR", "ERR", "KendallTau", "Rprec", "IPrec@0.1"])
-def test_measures_that_are_no_sums_of_documents_and_ranks_are_refused(name):
+def test_the_smoothing_must_be_positive():
     with rejects(dx.InputError):
-        SmoothMeasure(name)
-    with rejects(dx.InputError):
-        SmoothMeasure("P@5", sigma=0.0)
-
-
-def test_a_measure_with_cut_offs_of_its_own_is_refused():
-    def terms(labels, qptr):
-        return Terms(labels, np.ones(int(np.diff(qptr).max(initial=0))), cutoff=np.ones(len(qptr) - 1, int))
-
-    own = dx.define_measure("FirstOnly", terms, norm="ideal")
-    with rejects(dx.InputError):
-        dx.linear_objective(dx.data.make_cubic(3, 4, 2, seed=0), SmoothMeasure(own()))
+        dx.SmoothNDCG(sigma=0.0)

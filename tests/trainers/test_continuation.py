@@ -6,7 +6,7 @@ import pytest
 import directrix as dx
 from directrix.data.synthetic import make_linear
 from directrix.surrogates.base import FIRST_SHARE
-from directrix.surrogates.sampling import Gumbel
+from directrix.surrogates.gumbel import Gumbel
 from directrix.trainers import BestSoFar, Continuation
 from tests.messages import rejects
 

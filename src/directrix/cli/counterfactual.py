@@ -111,8 +111,8 @@ def train_command(
 
     def run(progress: Progress) -> SearchResult:
         result = search.ranker(q).search(q, weights=weights, progress=progress)
-        training = result.ranker.training_
-        result.ranker.training_ = {**training, "data": {**training["data"], "log": _digest(clicks)}}
+        data = {**result.ranker.training_["data"], "log": _digest(clicks)}
+        result.ranker.model_ = result.ranker.model_.recorded(data=data)
         return result
 
     text = f"training {search.method} for {search.measure}"
@@ -262,7 +262,7 @@ def _scored(
         if models:
             raise InputError(f"{next(iter(models))} is a model, which needs features; type --features FILE.")
         return None, [given.get(path, path) for path in paths], {}
-    saved = {path: model.saved_model() for path, model in models.items()}
+    saved = {path: model.model_ for path, model in models.items()}
     file = reading.with_recorded(reading.file(features), saved.values())
     q = reading.read_for(saved.values(), file, has_labels=False)
     given |= {

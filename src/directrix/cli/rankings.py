@@ -26,7 +26,7 @@ from directrix.data.shards.context import is_on_cluster
 from directrix.data.trec.join import Judged, join_trec, unmatched
 from directrix.data.trec.runs import Qrels, Run, document_names
 from directrix.errors import InputError
-from directrix.rankers.saved import SavedModel
+from directrix.rankers.model_file import read_model
 from directrix.types import Float64Array
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def judged_rankings(
     trec_eval; ``topics`` selects the judged topics that do. ``names`` are the user's names of the rankings.
     """
     file, others = reading.file(data), [DataFile(path) for path in rankings]
-    models = {other.path: SavedModel.read(other.path) for other in others if other.is_model}
+    models = {other.path: read_model(other.path) for other in others if other.is_model}
     file = reading.with_recorded(file, models.values())
     others = [other.with_columns(file.columns) for other in others]
     if (trec := _read_trec([file, *others])) is not None:

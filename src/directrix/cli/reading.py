@@ -28,8 +28,8 @@ from directrix.errors import InputError, short_text
 if TYPE_CHECKING:
     from directrix.clicks.log import Log
     from directrix.data.queries import Queries
+    from directrix.rankers.fitted import FittedModel
     from directrix.rankers.inputs import Weights
-    from directrix.rankers.saved import SavedModel
     from directrix.types import Array, Float64Array
 
 RECORDED = ("qid", "label", "doc_id")
@@ -287,7 +287,7 @@ class ModelData(Columns):
     missing: _ModelMissing = None
     by_position: ByPositionOption = False
 
-    def with_recorded(self, file: DataFile, models: Iterable[SavedModel]) -> DataFile:
+    def with_recorded(self, file: DataFile, models: Iterable[FittedModel]) -> DataFile:
         """Return a file that is read with the columns of the training data where the user named none."""
         names = file.columns
         for columns in (saved.training["data"].get("columns", {}) for saved in models):
@@ -296,17 +296,17 @@ class ModelData(Columns):
                     names = replace(names, **{key: name})
         return file.with_columns(names)
 
-    def _with_features(self, file: DataFile, models: Collection[SavedModel]) -> ColumnNames:
+    def _with_features(self, file: DataFile, models: Collection[FittedModel]) -> ColumnNames:
         """Add the features of models, by name, that a table has; a note names its other columns."""
         names, path = file.columns, file.path
         is_open = names.features is None and not self.by_position and file.format.has_names
-        if not is_open or any(saved.names is None for saved in models):
+        if not is_open or any(saved.feature_names is None for saved in models):
             return names
         categories = {
             name: kind is not None
             for saved in models
             for name, kind in zip(
-                saved.names or (), saved.categories or (None,) * saved.n_features, strict=True
+                saved.feature_names or (), saved.categories or (None,) * saved.n_features, strict=True
             )
         }
         known = file.names
@@ -321,7 +321,9 @@ class ModelData(Columns):
         chosen = tuple(name for name in features if categories[name] or name in (names.categorical or ()))
         return replace(names, features=features, categorical=chosen or None, excluded=None)
 
-    def read_for(self, models: Collection[SavedModel], file: DataFile, *, has_labels: bool = True) -> Queries:
+    def read_for(
+        self, models: Collection[FittedModel], file: DataFile, *, has_labels: bool = True
+    ) -> Queries:
         """Read a file of `with_recorded` for models, with missing values treated as in training.
 
         ``--missing`` applies only to models whose training data had to be complete; a note says so.
@@ -346,12 +348,14 @@ class ModelData(Columns):
         # that of the model is no decision about features that were never missing in its training
         return q if self.missing is how or how is Missing.zero else replace(q, missing=Missing.error.value)
 
-    def matched(self, q: Queries, saved: SavedModel, path: Path, model: Path) -> Queries:
+    def matched(self, q: Queries, saved: FittedModel, path: Path, model: Path) -> Queries:
         """Return the data of ``path`` with the features of the ``model``; see `same_features`."""
         other = f"the model {model}"
-        return same_features(q, saved.n_features, saved.names, path, other, by_position=self.by_position)
+        return same_features(
+            q, saved.n_features, saved.feature_names, path, other, by_position=self.by_position
+        )
 
-    def read(self, saved: SavedModel, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
+    def read(self, saved: FittedModel, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
         """Read data for one model, with its features."""
         q = self.read_for([saved], self.with_recorded(self.file(path), [saved]), has_labels=has_labels)
         return self.matched(q, saved, path, model)

@@ -31,15 +31,13 @@ _LISTED = (
     *(f"ApproxKendall(alpha={alpha})" for alpha in _ALPHAS),
     *(f"SoftNDCG(sigma={sigma})" for sigma in _SIGMAS),
     *(f"{name}(sigma={sigma})" for name in ("SmoothNDCG", "SmoothAP") for sigma in _SQUARED),
-    *(f"PLRank(temperature={sigma})" for sigma in _SIGMAS),
-    *(f"StochasticRank(sigma={sigma})" for sigma in _SIGMAS),
     *("SVMMap()", "PermuRank()", "SVMRoc()", "SVMMrr()", "SVMNdcg()", "Dorm()", "Dorm(k=10)"),
     *("RankNet()", "RankSVM()", "ListNet()", "XENDCG()", "ListMLE()", "RankCosine()", "Regression()"),
     *("LambdaLoss()", "Gumbel()"),
 )
 _LEFT_OUT = {
     *("Lambda", "YetiRank"),  # have no value
-    *("ApproxMeasure", "SmoothMeasure"),  # of nDCG, their default, they are ApproxNDCG and SmoothNDCG
+    "ApproxMeasure",  # of nDCG, its default, it is ApproxNDCG
     *(text.partition("(")[0] for text in _LISTED),
 }
 EVERY_SURROGATE = (*_LISTED, *(f"{name}()" for name in SURROGATES if name not in _LEFT_OUT))

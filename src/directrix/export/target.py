@@ -89,7 +89,7 @@ class ExportTarget:
             raise InputError(
                 f"{self.title} holds scores alone, and this model is calibrated: its probabilities would "
                 f"be lost. Choose {ANY_MODEL}.",
-                python="Or set ranker.calibration_ = None to export the scores.",
+                python="Or type ranker.calibrate(None) to export the scores.",
                 shell="Or export the model that `directrix calibrate` read.",
             )
         if self.models:

@@ -17,7 +17,7 @@ from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
 _PROPERTIES = {
     *("smooth", "convex", "convexifiable", "bound", "shift_invariant", "unit_interval", "tends_to_measure"),
-    *("pulls_at_ties", "value_free", "random", "estimated"),
+    *("pulls_at_ties", "value_free", "random"),
 }
 _SLOPE_TOLERANCE = 1e-5  # relative to the norm of the gradient
 
@@ -74,15 +74,12 @@ def all_cases(rng: np.random.Generator) -> Iterator[Case]:
 
 def without_function(surrogate: Surrogate) -> str:
     """Return why the gradient is not that of a function; empty if it is that of the value."""
-    reasons = {
-        "value_free": "value_free: lambdas, which are the gradient of no function",
-        "estimated": "estimated: the gradient of an expected value, from samples",
-    }
-    return next((reason for name, reason in reasons.items() if name in surrogate.properties), "")
+    is_free = "value_free" in surrogate.properties
+    return "value_free: lambdas, which are the gradient of no function" if is_free else ""
 
 
 def permutations(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[tuple[Case, Int64Array]]:
-    """Yield cases and other orders of their documents, without ties for lambdas and estimates."""
+    """Yield cases and other orders of their documents, without ties for lambdas."""
     for case in random_cases(rng) if without_function(surrogate) else all_cases(rng):
         yield case, np.concatenate([lo + rng.permutation(hi - lo) for _, lo, hi in each_query(case)])
 
@@ -91,10 +88,6 @@ def each_query(case: Case) -> Iterator[tuple[int, int, int]]:
     """Yield each query's number, its first document, and the end of its documents."""
     for q, (lo, hi) in enumerate(pairwise(case.qptr)):
         yield q, int(lo), int(hi)
-
-
-_DRAWS = 512
-"""Number of samples over which the test of estimates averages."""
 
 
 def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
@@ -125,26 +118,6 @@ def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator) -> Ite
                 f"{case.name}, query {q}: {slope[q]:.6g} in a direction, where one-sided slopes are "
                 f"{backward[-1, q]:.6g} and {forward[-1, q]:.6g}"
             )
-
-
-def mean_gradient_is_the_slope_of_the_mean(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
-    """Test estimated: over samples of the noise, in the direction of the labels, to six standard errors."""
-    qptr = np.arange(0, 97, 12, dtype=np.int64)
-    scores = rng.standard_normal(96)
-    labels = rng.choice([0.0, 1.0, 2.0, 3.0], size=96, p=[0.5, 0.25, 0.15, 0.1])
-    direction = (labels - labels.mean()) / labels.std() / 4.0
-    step = 0.5 / getattr(surrogate, "steepness", 1.0)
-    claimed, slope = np.empty((2, _DRAWS))
-    for draw in range(_DRAWS):
-        drawn = surrogate.redraw(draw)
-        claimed[draw] = drawn.value_and_grad(scores, labels, qptr)[1] @ direction
-        up, down = (
-            drawn.value_and_grad(scores + sign * step * direction, labels, qptr)[0].sum() for sign in (1, -1)
-        )
-        slope[draw] = (up - down) / (2.0 * step)
-    error = (slope - claimed).std() / np.sqrt(_DRAWS)
-    if not abs(slope.mean() - claimed.mean()) <= 6.0 * error:
-        yield f"{claimed.mean():.4g} in a direction, where the slope is {slope.mean():.4g} +- {error:.2g}"
 
 
 def gradient_sums_to_zero(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
@@ -318,10 +291,10 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
 
     Invariants of every surrogate:
 
-    - The gradient is the slope to both sides in random directions where no scores tie (not if value_free or
-      estimated).
-    - Permuting documents permutes the gradient, also where scores tie (only where none do if value_free or
-      estimated); if random, it does so exactly, or the mean over draws does.
+    - The gradient is the slope to both sides in random directions where no scores tie (not if
+      value_free).
+    - Permuting documents permutes the gradient, also where scores tie (only where none do if value_free);
+      if random, it does so exactly, or the mean over draws does.
     - A curvature, if there is one, is finite, >= 0, > 0 where there is a gradient, and permuted with
       the documents.
     - A query gives the same bits alone and in a batch, and no argument is changed.
@@ -343,15 +316,13 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     - bound: it bounds its measure from below, on the hard queries too.
     - value_free: the lambdas are not the gradient of a function, and the value is the measure.
     - random: another draw gives another gradient, and the same draw gives the same bits.
-    - estimated: the mean gradient over 512 draws is the slope of the mean value in the direction of the
-      labels, to six standard errors.
 
     Parameters
     ----------
     surrogate : Surrogate
         With the property ``tends_to_measure`` it needs ``at(smoothing)`` and ``measure``; with ``bound`` or
         ``value_free``, ``measure``; with ``convexifiable``, ``prepare``, ``fill`` and ``convexify(scores,
-        prepared, qptr)``; with ``random`` or ``estimated``, ``redraw(*numbers)``.
+        prepared, qptr)``; with ``random``, ``redraw(*numbers)``.
 
     Returns
     -------
@@ -570,7 +541,6 @@ def _has_curvature(surrogate: Surrogate) -> str:
 
 INVARIANTS: list[tuple[Callable[..., Iterator[str]], Callable[[Surrogate], str]]] = [
     (gradient_is_the_slope, without_function),
-    (mean_gradient_is_the_slope_of_the_mean, _claims("estimated")),
     (gradient_sums_to_zero, _claims("shift_invariant")),
     (a_shift_changes_nothing, _claims("shift_invariant")),
     (_permuting_documents_permutes_the_gradient, _always),

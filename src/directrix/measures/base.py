@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from inspect import get_annotations
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
-from directrix.errors import InputError, short_text
+from directrix.errors import InputError
 from directrix.measures.convention import Convention, convention
 from directrix.measures.prepared import Prepared, Ranking, Sees, Ties
 from directrix.measures.terms import Between, Form, Terms, curve_through, over_queries, value_of
+from directrix.parameters import Checks, check_fields, option, positive, whole, words_of
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 Empty = Literal["zero", "skip", "one"]
 
-CHOICES: dict[str, tuple[str, ...]] = {
-    "ties": ("expected", "order", "trec", "ranx", "worst"),
-    "empty": ("zero", "skip", "one"),
-    "gain": ("exp", "linear"),
-    "discount": ("log2", "letor3"),
-}
 _WHOLE_LIST = 2**62
-_TOO_LARGE = 10**300  # an integer above it may not fit into a float
 
 
 class _CutByAt(type):  # lets a class be written with its cut-off: NDCG @ 10
@@ -48,8 +42,13 @@ class RankingMeasure(metaclass=_CutByAt):
     """Short name, before the cut-off: ``"nDCG"``."""
     at: ClassVar[str] = "k"
     """Field that the short name writes after ``@``."""
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
-    """Allowed values of fields that only this class has."""
+    checks: ClassVar[Checks] = {
+        "k": whole,
+        "rel": partial(positive, example=1),
+        "ties": partial(option, words=get_args(Ties), example="'expected'"),
+        "empty": partial(option, words=get_args(Empty), example="'zero'"),
+    }
+    """Checks of the fields by name; see `directrix.parameters.check_fields`."""
     form: ClassVar[Form | None] = None
     """Form of the sum, see `Terms`; None if the measure has no terms."""
     compiled: ClassVar[str] = ""
@@ -76,33 +75,7 @@ class RankingMeasure(metaclass=_CutByAt):
                 setattr(cls, name, vars(cls).get(name, default))
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            allowed = self.choices.get(field.name) or CHOICES.get(field.name)
-            if allowed and value not in allowed:
-                raise InputError(
-                    f"{type(self).__name__}({field.name}={value!r}): {field.name} must be one of "
-                    f"{', '.join(map(repr, allowed))}, e.g. {field.name}={allowed[0]!r}."
-                )
-            if isinstance(value, np.generic):
-                object.__setattr__(self, field.name, value.item())
-            if isinstance(field.default, bool) and not isinstance(value, bool | np.bool_):
-                raise self._invalid(field.name, value, "must be True or False", not field.default)
-        k: Any = getattr(self, "k", None)
-        if k is not None and not (isinstance(k, int) and not isinstance(k, bool) and 1 <= k < _WHOLE_LIST):
-            limit = " and < 2**62" if isinstance(k, int) and k > 1 else ""
-            raise self._invalid("k", k, f"must be an integer >= 1{limit}, or None for the whole list", 10)
-        rel: Any = getattr(self, "rel", 1)
-        if not self._is_number(rel) or not 0 < rel < _TOO_LARGE:
-            raise self._invalid("rel", rel, "is the lowest label that counts as relevant and must be > 0", 1)
-
-    @staticmethod
-    def _is_number(value: object) -> bool:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-
-    def _invalid(self, field: str, value: object, need: str, example: object) -> InputError:
-        name, shown = type(self).__name__, short_text(value)
-        return InputError(f"{name}({field}={shown}): {field} {need}, e.g. {name}({field}={example!r}).")
+        check_fields(self)
 
     def __call__(
         self, scores: FloatArray, labels: Float64Array, qptr: Int64Array, *, doc_ids: Any = None
@@ -162,7 +135,8 @@ class RankingMeasure(metaclass=_CutByAt):
         NDCG(k=10, gain='linear', discount='log2', ties='trec', empty='zero')
         """
         chosen = convention(tool).fields_for(type(self).__name__, frozenset(f.name for f in fields(self)))
-        return replace(self, **{f: v for f, v in chosen.items() if v in self.choices.get(f, (v,))})
+        words = words_of(type(self))
+        return replace(self, **{f: v for f, v in chosen.items() if v in words.get(f, (v,))})
 
     @property
     def name(self) -> str:
@@ -196,7 +170,7 @@ class RankingMeasure(metaclass=_CutByAt):
         return _WHOLE_LIST if k is None else int(k)
 
     @property
-    def fill(self) -> float:
+    def empty_value(self) -> float:
         """Value of a query without relevant documents."""
         return {"zero": 0.0, "skip": np.nan, "one": 1.0}[getattr(self, "empty", "skip")]
 
@@ -287,24 +261,24 @@ class RankingMeasure(metaclass=_CutByAt):
 
     @property
     def label_key(self) -> Hashable:
-        """Measures with the same key have the same `label_part`; `Prepared` computes it once for all."""
+        """Measures with the same key have the same `from_labels`; `Prepared` computes it once for all."""
         return self
 
-    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Any:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
         """Return the values that depend on the labels alone, usually one per query, or None."""
         return None
 
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
         """Return the arguments of the measure's kernel, before the array of values that it fills."""
-        raise NotImplementedError(f"{type(self).__name__} must define settings(ranking, part)")
+        raise NotImplementedError(f"{type(self).__name__} must define arguments(ranking, prepared)")
 
-    def values_of(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def values_of(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query, by `of_ranking`, or by the terms that a subclass states."""
         of_terms = self.form is not None and restates_terms(type(self))
-        return self.by_terms(ranking) if of_terms else self.of_ranking(ranking, part)
+        return self.by_terms(ranking) if of_terms else self.of_ranking(ranking, prepared)
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Return the value of every query of a ranking; ``part`` is the `label_part` of these queries.
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
+        """Return the value of every query of a ranking; ``prepared`` is `from_labels` of these queries.
 
         It is computed by the measure's kernel, or from the terms of the labels in the order of the ranking.
         """
@@ -312,7 +286,7 @@ class RankingMeasure(metaclass=_CutByAt):
             module, name = self.compiled.split(".")
             value = np.empty(len(ranking.qptr) - 1)
             kernel = getattr(import_module(f"directrix.measures._kernels.{module}"), name)
-            kernel(*self.settings(ranking, part), value)
+            kernel(*self.arguments(ranking, prepared), value)
             return value
         return self.by_terms(ranking)
 
@@ -320,7 +294,7 @@ class RankingMeasure(metaclass=_CutByAt):
         """Return the value of every query, from the terms of the labels."""
         if self.form is None:
             raise TypeError(f"{type(self).__name__} must define its terms and `form`, or `of_ranking`")
-        return value_of(self.form, self.terms(ranking.labels, ranking.qptr), ranking, self.fill)
+        return value_of(self.form, self.terms(ranking.labels, ranking.qptr), ranking, self.empty_value)
 
 
 def check_gains(q: Any, of: Any) -> None:
@@ -331,7 +305,7 @@ def check_gains(q: Any, of: Any) -> None:
         f"the labels are mean gains of impressions, which {getattr(of, 'name', of)} does not sum, so its "
         "mean would be biased. Use DCG, the sum of the first gains, or the position of relevant documents: "
         "'DCG(gain=linear)@10', 'DCG(gain=linear, discount=none)@5', 'DCG(gain=linear, discount=position)', "
-        "or ApproxMeasure, SmoothMeasure, Lambda or YetiRank of one of these."
+        "or ApproxMeasure, Lambda or YetiRank of one of these."
     )
 
 

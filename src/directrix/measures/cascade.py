@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.precision import BinaryMeasure
 from directrix.measures.prepared import Ranking, Ties
 from directrix.measures.terms import Form, gains, reciprocal_ranks
+from directrix.parameters import Checks, number
 from directrix.types import Float64Array
 
 
@@ -43,10 +45,9 @@ class RR(BinaryMeasure):
         """Return 1 / rank, or 1 for `Success`."""
         return reciprocal_ranks(n) if self._reciprocal else np.ones(n)
 
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
-        """See `RankingMeasure.settings`."""
-        n_rel = self.n_relevant(ranking, part)
-        return *ranking, self.level, self.depth, n_rel, self._reciprocal, self.fill
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
+        """See `RankingMeasure.arguments`."""
+        return *ranking, self.level, self.depth, prepared, self._reciprocal, self.empty_value
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -96,17 +97,16 @@ class ERR(RankingMeasure):
     """
 
     symbol: ClassVar[str] = "ERR"
+    checks: ClassVar[Checks] = {
+        **RankingMeasure.checks,
+        "l_max": partial(number, above=0.0, most=1000.0, example=4),
+    }
     compiled: ClassVar[str] = "cascade.expected_reciprocal_rank"
     form: ClassVar[Form] = "cascade"
     k: int | None = None
     l_max: float = 4
     ties: Ties = "expected"
     empty: Empty = "zero"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self._is_number(self.l_max) or not 0 < self.l_max <= 1000:
-            raise self._invalid("l_max", self.l_max, "is the highest label of the scale, in 1..1000", 4)
 
     def check_labels(self, highest: float) -> None:
         """Reject labels above ``l_max``: their probability of stopping would exceed one."""
@@ -125,9 +125,9 @@ class ERR(RankingMeasure):
         """Return 1 / rank."""
         return reciprocal_ranks(n)
 
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
-        """See `RankingMeasure.settings`."""
-        return *ranking, self.depth, float(self.l_max), self.fill
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
+        """See `RankingMeasure.arguments`."""
+        return *ranking, self.depth, float(self.l_max), self.empty_value
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -154,6 +154,10 @@ class RBP(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "RBP"
+    checks: ClassVar[Checks] = {
+        **RankingMeasure.checks,
+        "p": partial(number, above=0.0, below=1.0, example=0.8),
+    }
     compiled: ClassVar[str] = "precision.discounted_hits"
     form: ClassVar[Form] = "sum"
     k: int | None = None
@@ -162,17 +166,11 @@ class RBP(BinaryMeasure):
     ties: Ties = "expected"
     empty: Empty = "zero"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self._is_number(self.p) or not 0.0 < self.p < 1.0:
-            raise self._invalid("p", self.p, "is the probability of reading on and must lie in (0, 1)", 0.8)
-
     def discounts(self, n: int) -> Float64Array:
         """Return the probability that the user stops at each rank 1..n."""
         chance: Float64Array = (1.0 - self.p) * self.p ** np.arange(float(n))
         return chance
 
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
-        """See `RankingMeasure.settings`."""
-        n_rel = self.n_relevant(ranking, part)
-        return *ranking, self.level, self.depth, n_rel, float(self.p), self.fill
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
+        """See `RankingMeasure.arguments`."""
+        return *ranking, self.level, self.depth, prepared, float(self.p), self.empty_value

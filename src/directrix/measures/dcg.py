@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -40,11 +40,10 @@ class _Discounted(RankingMeasure):
         """Discount of the ranks 1..n."""
         return discounts(n, self.discount)
 
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
-        """See `RankingMeasure.settings`; ``part`` is the divisor of every query."""
-        ideal = self.label_part(ranking.labels, ranking.qptr) if part is None else part
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
+        """See `RankingMeasure.arguments`; ``prepared`` is the divisor of every query."""
         table = self.discounts(self._longest(ranking.qptr))
-        return *ranking, table, self.gain == "exp", self.depth, ideal, self.fill
+        return *ranking, table, self.gain == "exp", self.depth, prepared, self.empty_value
 
     def _longest(self, qptr: Int64Array) -> int:
         return min(int(np.diff(qptr).max(initial=0)), self.depth)
@@ -85,7 +84,8 @@ class NDCG(_Discounted):
     """
 
     symbol: ClassVar[str] = "nDCG"
-    compiled: ClassVar[str] = "dcg.dcg"
+    compiled: ClassVar[str] = "dcg.dcg"  # here too: the kernel computes the norm that this class states
+    discount: Literal["log2", "letor3"] = "log2"
     empty: Empty = "zero"
 
     @property
@@ -93,7 +93,7 @@ class NDCG(_Discounted):
         """The ideal DCG depends neither on ``ties`` nor on ``empty``."""
         return "ideal", self.k, self.gain, self.discount
 
-    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
         """Ideal DCG@k of every query."""
         return self._ideal(labels, qptr, exponential=self.gain == "exp")
 
@@ -105,7 +105,7 @@ class NDCG(_Discounted):
     def terms(self, labels: Float64Array, qptr: Int64Array) -> Terms:
         """Return the measure as a sum, with the normalizer of evaluation: powers of 2 may differ in a bit."""
         terms = super().terms(labels, qptr)
-        return terms if restates_terms(type(self)) else terms._replace(norm=self.label_part(labels, qptr))
+        return terms if restates_terms(type(self)) else terms._replace(norm=self.from_labels(labels, qptr))
 
     def _ideal(self, labels: Float64Array, qptr: Int64Array, *, exponential: bool) -> Float64Array:
         from directrix.measures._kernels.dcg import ideal_dcg
@@ -140,7 +140,6 @@ class DCG(_Discounted):
 
     symbol: ClassVar[str] = "DCG"
     highest: ClassVar[float] = np.inf
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"discount": get_args(Discount)}
 
     @property
     def adds_gains(self) -> bool:
@@ -148,10 +147,10 @@ class DCG(_Discounted):
         return self.gain == "linear"
 
     @property
-    def fill(self) -> float:
+    def empty_value(self) -> float:
         """0: the value of a query without gains."""
         return 0.0
 
-    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
         """Return 1 for every query: the sum has no divisor."""
         return np.ones(len(qptr) - 1)

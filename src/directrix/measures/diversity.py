@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.prepared import Ranking, Sees
 from directrix.measures.terms import discounts, reciprocal_ranks
+from directrix.parameters import Checks, number
 from directrix.types import Array, Float64Array, Int64Array
 
 Order = Literal["trec", "order"]
@@ -36,31 +38,28 @@ class _NoveltyMeasure(RankingMeasure):
 
     sees: ClassVar[Sees] = "subtopics"
     instead: ClassVar[str] = "nDCG@10"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("trec", "order")}
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        alpha: Any = getattr(self, "alpha", 0.5)
-        if not self._is_number(alpha) or not 0.0 < alpha <= 1.0:
-            raise self._invalid("alpha", alpha, "is the penalty on repetition and must lie in (0, 1]", 0.5)
+    checks: ClassVar[Checks] = {
+        **RankingMeasure.checks,
+        "alpha": partial(number, above=0.0, most=1.0, example=0.5),
+    }
 
     @property
     def label_key(self) -> Hashable:
         """Each measure has ideal rankings of its own."""
         return self
 
-    def label_part(self, labels: Float64Array, qptr: Int64Array) -> _Part:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _Part:
         """Find the relevant subtopics of every document, and the best value of every query."""
         relevant = labels >= float(getattr(self, "rel", 1))  # a subtopic without judgment is NaN
         return _Part(relevant, np.array([self._best(relevant[lo:hi]) for lo, hi in pairwise(qptr)]))
 
-    def of_ranking(self, ranking: Ranking, part: Any) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Any) -> Float64Array:
         """Return the value of every query of a ranking, whose labels are the rows of the judgments."""
-        value = np.full(len(part.norm), self.fill)
-        for q in np.flatnonzero(part.norm > 0.0):
+        value = np.full(len(prepared.norm), self.empty_value)
+        for q in np.flatnonzero(prepared.norm > 0.0):
             lo = ranking.qptr[q]
             rows = ranking.labels[lo : lo + min(ranking.retrieved[q], self.depth)].astype(np.int64)
-            value[q] = self._earned(part.relevant[rows]) / part.norm[q]
+            value[q] = self._earned(prepared.relevant[rows]) / prepared.norm[q]
         return value
 
     def _earned(self, relevant: Array) -> float:

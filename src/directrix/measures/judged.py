@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -56,16 +56,15 @@ class Bpref(BinaryMeasure):
         """Measures with the same ``rel`` share the counts of documents."""
         return "judged", self.level
 
-    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
         """Count the relevant documents of every query, and those judged irrelevant (2, n_queries)."""
         is_judged, is_relevant = labels >= 0.0, labels >= self.level
         return np.stack(
             [query_sums(of.astype(np.float64), qptr) for of in (is_relevant, is_judged & ~is_relevant)]
         )
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
-        counts = self.label_part(ranking.labels, ranking.qptr) if part is None else part
         query, place = _places(ranking)
         is_relevant = ranking.labels >= self.level
         is_counted = place < ranking.retrieved[query]
@@ -74,7 +73,7 @@ class Bpref(BinaryMeasure):
             np.append(0, np.cumsum(of & is_counted))
             for of in (is_relevant, (ranking.labels >= 0.0) & ~is_relevant)
         )
-        n_rel, n_non = counts
+        n_rel, n_non = prepared
         limit = n_rel[query[first]]
         above = irrelevant[first] - irrelevant[ranking.qptr[query[first]]]
         tied = irrelevant[end] - irrelevant[first]
@@ -85,7 +84,7 @@ class Bpref(BinaryMeasure):
         )
         of_group = (relevant[end] - relevant[first]) * (1.0 - lost)
         total = np.bincount(query[first], weights=of_group, minlength=len(n_rel))
-        return np.where(n_rel > 0, total / np.maximum(n_rel, 1.0), self.fill)
+        return np.where(n_rel > 0, total / np.maximum(n_rel, 1.0), self.empty_value)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -119,14 +118,12 @@ class InfAP(BinaryMeasure):
 
     symbol: ClassVar[str] = "infAP"
     sees: ClassVar[Sees] = "judgments"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("worst", "order", "trec")}
     rel: float = 1
-    ties: Ties = "worst"
+    ties: Literal["worst", "order", "trec"] = "worst"
     empty: Empty = "zero"
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
-        n_rel = self.n_relevant(ranking, part)
         query, place = _places(ranking)
         is_relevant, is_judged = ranking.labels >= self.level, ranking.labels >= 0.0
         relevant, judged, pooled = (
@@ -136,7 +133,7 @@ class InfAP(BinaryMeasure):
         earned = (1.0 + pooled * share) / (place + 1.0)
         is_counted = is_relevant & (place < ranking.retrieved[query])
         total = query_sums(np.where(is_counted, earned, 0.0), ranking.qptr)
-        return np.where(n_rel > 0, total / np.maximum(n_rel, 1.0), self.fill)
+        return np.where(prepared > 0, total / np.maximum(prepared, 1.0), self.empty_value)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -163,7 +160,7 @@ class JudgedRate(RankingMeasure):
     k: int | None = None
     ties: Ties = "expected"
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
         from directrix.measures._kernels.precision import hits
 

@@ -101,7 +101,7 @@ class LineSearch:
         self._exact = self.measure.prepare(labels, qptr, doc_ids=doc_ids)
         terms = self.measure.terms(labels, qptr)
         assert self.measure.form is not None, "a measure without a form has no terms"
-        sums = sums_of(self.measure.form, terms, qptr, self.measure.fill)
+        sums = sums_of(self.measure.form, terms, qptr, self.measure.empty_value)
         self._rows = np.flatnonzero(np.ones(len(labels), bool) if is_ranked is None else is_ranked)
         self._unranked, self._labels = np.full(len(labels), -np.inf), labels[self._rows]
         self._qptr: Int64Array = np.searchsorted(self._rows, qptr).astype(np.int64)

@@ -48,8 +48,8 @@ class ROCArea(RankingMeasure):
         n_relevant = query_sums(worth, qptr)
         return n_relevant * (np.diff(qptr) - n_relevant)
 
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
-        """See `RankingMeasure.settings`."""
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
+        """See `RankingMeasure.arguments`."""
         return ranking.labels, ranking.ends, ranking.qptr, float(self.rel)
 
 
@@ -76,6 +76,6 @@ class KendallTau(RankingMeasure):
     symbol: ClassVar[str] = "KendallTau"
     compiled: ClassVar[str] = "pairs.kendall_tau_b"
 
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
-        """See `RankingMeasure.settings`."""
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
+        """See `RankingMeasure.arguments`."""
         return ranking.labels, ranking.ends, ranking.qptr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.prepared import Ranking, Ties
 from directrix.measures.terms import Form, query_sums, reciprocal_ranks
+from directrix.parameters import Checks, number
 from directrix.types import Float64Array, Int64Array
 
 
@@ -31,17 +33,13 @@ class BinaryMeasure(RankingMeasure):
         """Measures with the same ``rel`` share the counts of relevant documents."""
         return "relevant", self.level
 
-    def label_part(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Float64Array:
         """Count the relevant documents of every query."""
         from directrix.measures._kernels.precision import count_relevant
 
         n_rel = np.empty(len(qptr) - 1)
         count_relevant(labels, qptr, self.level, n_rel)
         return n_rel
-
-    def n_relevant(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
-        """Return ``part``, or count in the ranking if it is None."""
-        return self.label_part(ranking.labels, ranking.qptr) if part is None else part
 
     def hits(self, ranking: Ranking, k: int, n_rel: Float64Array, of: Float64Array) -> Float64Array:
         """Return each query's number of relevant documents in the top k (0: top R), divided by ``of``."""
@@ -50,7 +48,7 @@ class BinaryMeasure(RankingMeasure):
         count = np.empty(len(n_rel))
         hits(*ranking, self.level, k, n_rel, count)
         share = np.divide(count, of, out=np.zeros_like(count), where=of > 0)
-        return np.where(n_rel > 0, share, self.fill)
+        return np.where(n_rel > 0, share, self.empty_value)
 
 
 def unreached(measures: Iterable[Any], labels: Any) -> str:
@@ -66,6 +64,11 @@ def unreached(measures: Iterable[Any], labels: Any) -> str:
         f"rel={first.level!r}. Give grades (0, 1, 2, ...), or a lower level, e.g. "
         f"{replace(first, rel=highest).name}."
     )
+
+
+def _denominator(measure: AP | Recall, n_rel: Float64Array) -> Float64Array:
+    """Return the number of relevant documents; with ``denominator="capped"`` at most k."""
+    return np.minimum(n_rel, measure.depth) if measure.denominator == "capped" else n_rel
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -98,7 +101,6 @@ class AP(BinaryMeasure):
     symbol: ClassVar[str] = "AP"
     compiled: ClassVar[str] = "precision.average_precision"
     form: ClassVar[Form] = "precision"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("relevant", "capped")}
     k: int | None = None
     rel: float = 1
     denominator: Literal["relevant", "capped"] = "relevant"
@@ -111,13 +113,12 @@ class AP(BinaryMeasure):
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
         """Number of relevant documents; with ``denominator="capped"`` at most k."""
-        total = query_sums(worth, qptr)
-        return np.minimum(total, self.depth) if self.denominator == "capped" else total
+        return _denominator(self, query_sums(worth, qptr))
 
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
-        """See `RankingMeasure.settings`."""
-        n_rel, capped = self.n_relevant(ranking, part), self.denominator == "capped"
-        return *ranking, self.level, self.depth, n_rel, capped, self.fill
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
+        """See `RankingMeasure.arguments`."""
+        capped = self.denominator == "capped"
+        return *ranking, self.level, self.depth, prepared, capped, self.empty_value
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -144,7 +145,6 @@ class Precision(BinaryMeasure):
 
     symbol: ClassVar[str] = "P"
     form: ClassVar[Form] = "sum"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("k", "retrieved")}
     k: int | None = None
     rel: float = 1
     ties: Ties = "expected"
@@ -156,10 +156,9 @@ class Precision(BinaryMeasure):
         """Return the denominator of precision if all documents are retrieved."""
         return self._size(np.diff(qptr), query_sums(worth, qptr))
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
-        n_rel = self.n_relevant(ranking, part)
-        return self.hits(ranking, self.depth, n_rel, self._size(ranking.retrieved, n_rel))
+        return self.hits(ranking, self.depth, prepared, self._size(ranking.retrieved, prepared))
 
     def _size(self, retrieved: Int64Array, n_rel: Float64Array) -> Float64Array:
         fixed = self.k is not None and self.denominator == "k"
@@ -187,7 +186,6 @@ class Recall(BinaryMeasure):
 
     symbol: ClassVar[str] = "R"
     form: ClassVar[Form] = "sum"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"denominator": ("relevant", "capped")}
     k: int | None = None
     rel: float = 1
     ties: Ties = "expected"
@@ -196,14 +194,11 @@ class Recall(BinaryMeasure):
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
         """Number of relevant documents; with ``denominator="capped"`` at most k."""
-        total = query_sums(worth, qptr)
-        return np.minimum(total, self.depth) if self.denominator == "capped" else total
+        return _denominator(self, query_sums(worth, qptr))
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
-        n_rel = self.n_relevant(ranking, part)
-        of = np.minimum(n_rel, self.depth) if self.denominator == "capped" else n_rel
-        return self.hits(ranking, self.depth, n_rel, of)
+        return self.hits(ranking, self.depth, prepared, _denominator(self, prepared))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -224,16 +219,15 @@ class RPrecision(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "Rprec"
+    checks: ClassVar[Checks] = {
+        **RankingMeasure.checks,
+        "times": partial(number, above=0.0, below=1e6, example=0.5),
+    }
     form: ClassVar[Form] = "sum"
     times: float = 1
     rel: float = 1
     ties: Ties = "expected"
     empty: Empty = "zero"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self._is_number(self.times) or not 0.0 < self.times < 1e6:
-            raise self._invalid("times", self.times, "is a multiple of R and must lie in (0, 1e6)", 0.5)
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
         """Return the rank at which precision is computed."""
@@ -243,9 +237,9 @@ class RPrecision(BinaryMeasure):
         """Return the rank at which precision is computed."""
         return np.minimum(self._rank(query_sums(worth, qptr)), np.diff(qptr)).astype(np.int64)
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
-        rank = self._rank(self.n_relevant(ranking, part))
+        rank = self._rank(prepared)
         return self.hits(ranking, 0, rank, rank)
 
     def _rank(self, n_rel: Float64Array) -> Float64Array:
@@ -272,21 +266,18 @@ class IPrec(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "IPrec"
+    checks: ClassVar[Checks] = {
+        **RankingMeasure.checks,
+        "recall": partial(number, least=0.0, most=1.0, example=0.1),
+    }
     compiled: ClassVar[str] = "precision.interpolated_precision"
     at: ClassVar[str] = "recall"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("worst", "order", "trec")}
     recall: float = 0.0
     rel: float = 1
-    ties: Ties = "worst"
+    ties: Literal["worst", "order", "trec"] = "worst"
     empty: Empty = "zero"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self._is_number(self.recall) or not 0.0 <= self.recall <= 1.0:
-            raise self._invalid("recall", self.recall, "must lie in [0, 1]", 0.1)
-
-    def settings(self, ranking: Ranking, part: Float64Array | None) -> tuple[Any, ...]:
-        """See `RankingMeasure.settings`."""
+    def arguments(self, ranking: Ranking, prepared: Float64Array) -> tuple[Any, ...]:
+        """See `RankingMeasure.arguments`."""
         labels, _, retrieved, qptr = ranking
-        n_rel, recall = self.n_relevant(ranking, part), float(self.recall)
-        return labels, retrieved, qptr, self.level, n_rel, recall, self.fill
+        return labels, retrieved, qptr, self.level, prepared, float(self.recall), self.empty_value

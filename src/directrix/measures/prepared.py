@@ -260,7 +260,7 @@ class Prepared:
                     chosen = np.ascontiguousarray(checked[lo:hi], dtype=np.float64)
                 labels = self._read(sees, lo, hi, by_id=by_id)
                 if sees == "subtopics":
-                    labels = np.arange(hi - lo, dtype=np.float64)  # the rows of what `label_part` got
+                    labels = np.arange(hi - lo, dtype=np.float64)  # the rows of what `from_labels` got
                 if own == "ranx":
                     rows = ranx_order(chosen, local)
                     chosen, labels = chosen[rows], labels[rows]
@@ -313,7 +313,7 @@ class Prepared:
             key = m.sees, m.label_key
             if key not in known:
                 by_id = m.sees == "subtopics" and m.tie_rule == "trec"
-                known[key] = m.label_part(self._read(m.sees, lo, hi, by_id=by_id), local)
+                known[key] = m.from_labels(self._read(m.sees, lo, hi, by_id=by_id), local)
             self._parts[chunk][i] = known[key]
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from directrix.measures.base import Empty
+from directrix.measures.base import Empty, RankingMeasure
 from directrix.measures.precision import AP, BinaryMeasure
 from directrix.measures.prepared import Ranking, Ties
+from directrix.parameters import Checks, number
 from directrix.types import Float64Array
 
 _FLOOR = 1e-5  # of trec_eval: a query without a hit does not make the geometric mean 0
@@ -42,18 +44,14 @@ class SetF(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "SetF"
+    checks: ClassVar[Checks] = {**RankingMeasure.checks, "beta": partial(number, above=0.0, example=1)}
     beta: float = 1
     rel: float = 1
     empty: Empty = "zero"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self._is_number(self.beta) or not 0.0 < self.beta < np.inf:
-            raise self._invalid("beta", self.beta, "is the weight of recall and must be > 0", 1)
-
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
-        precision, recall = _of_set(self, ranking, part)
+        precision, recall = _of_set(self, ranking, prepared)
         top, bottom = (1.0 + self.beta) * precision * recall, self.beta * precision + recall
         return np.divide(top, bottom, out=np.zeros_like(top), where=bottom != 0.0)
 
@@ -77,19 +75,16 @@ class SetAP(BinaryMeasure):
     rel: float = 1
     empty: Empty = "zero"
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
-        precision, recall = _of_set(self, ranking, part)
+        precision, recall = _of_set(self, ranking, prepared)
         return precision * recall
 
 
-def _of_set(
-    m: BinaryMeasure, ranking: Ranking, part: Float64Array | None
-) -> tuple[Float64Array, Float64Array]:
-    n_rel = m.n_relevant(ranking, part)
+def _of_set(m: BinaryMeasure, ranking: Ranking, prepared: Float64Array) -> tuple[Float64Array, Float64Array]:
     return (
-        m.hits(ranking, m.depth, n_rel, ranking.retrieved.astype(np.float64)),
-        m.hits(ranking, m.depth, n_rel, n_rel),
+        m.hits(ranking, m.depth, prepared, ranking.retrieved.astype(np.float64)),
+        m.hits(ranking, m.depth, prepared, prepared),
     )
 
 
@@ -119,7 +114,6 @@ class GMAP(BinaryMeasure):
     """
 
     symbol: ClassVar[str] = "GMAP"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = AP.choices
     highest: ClassVar[float] = 0.0
     instead: ClassVar[str] = "AP"
     unit: ClassVar[str] = "ln AP"
@@ -129,10 +123,10 @@ class GMAP(BinaryMeasure):
     ties: Ties = "expected"
     empty: Empty = "zero"
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the logarithm of the average precision of every query."""
         fields = {name: getattr(self, name) for name in ("k", "rel", "denominator", "ties", "empty")}
-        value: Float64Array = np.log(np.maximum(AP(**fields).of_ranking(ranking, part), _FLOOR))
+        value: Float64Array = np.log(np.maximum(AP(**fields).of_ranking(ranking, prepared), _FLOOR))
         return value
 
     def summary(self, values: Float64Array) -> float:
@@ -147,7 +141,7 @@ class _Count(BinaryMeasure):
     instead: ClassVar[str] = "nDCG@10"
 
     @property
-    def fill(self) -> float:
+    def empty_value(self) -> float:
         """Value of a query without documents."""
         return 0.0
 
@@ -174,19 +168,14 @@ class NumRet(_Count):
     symbol: ClassVar[str] = "NumRet"
     rel: float | None = None
 
-    def __post_init__(self) -> None:
-        if self.rel is not None:
-            super().__post_init__()
-
     @property
     def level(self) -> float:
         """Lowest label that counts, as a number."""
         return -np.inf if self.rel is None else float(self.rel)
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
-        n_rel = self.n_relevant(ranking, part)
-        return self.hits(ranking, self.depth, n_rel, np.ones_like(n_rel))
+        return self.hits(ranking, self.depth, prepared, np.ones_like(prepared))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -207,9 +196,9 @@ class NumRel(_Count):
     symbol: ClassVar[str] = "NumRel"
     rel: float = 1
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
-        return self.n_relevant(ranking, part).copy()
+        return prepared.copy()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -224,6 +213,6 @@ class NumQ(_Count):
 
     symbol: ClassVar[str] = "NumQ"
 
-    def of_ranking(self, ranking: Ranking, part: Float64Array | None) -> Float64Array:
+    def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
         return np.ones(len(ranking.retrieved))

@@ -178,11 +178,11 @@ class Sums(NamedTuple):
     """NaN: the measure skips the query (n_queries,)."""
 
 
-def sums_of(form: Form, terms: Terms, qptr: Int64Array, fill: float) -> Sums:
-    """Return the terms in the form that kernels use; ``fill`` is the value of an empty query."""
+def sums_of(form: Form, terms: Terms, qptr: Int64Array, empty_value: float) -> Sums:
+    """Return the terms in the form that kernels use; ``empty_value`` is that of a query without gains."""
     is_empty = (query_sums(np.abs(terms.worth), qptr) <= 0.0) | (terms.norm <= 0.0)
     scale = np.divide(1.0, terms.norm, out=np.zeros(len(qptr) - 1), where=~is_empty)
-    constant = np.where(is_empty, fill, 1.0 if form == "pairs" else 0.0)
+    constant = np.where(is_empty, empty_value, 1.0 if form == "pairs" else 0.0)
     table = np.append(0.0, np.cumsum(terms.discount))
     return Sums(FORMS.index(form), terms.worth, terms.cutoff, table, scale, constant)
 
@@ -249,13 +249,13 @@ def empty_state(groups: Groups) -> tuple[Int64Array, Float64Array, Float64Array]
     return np.empty(n, np.int64), np.empty(n), np.empty(n)
 
 
-def value_of(form: Form, terms: Terms, ranking: Ranking, fill: float) -> Float64Array:
+def value_of(form: Form, terms: Terms, ranking: Ranking, empty_value: float) -> Float64Array:
     """Return the value of every query of a ranking, from terms of its labels in the same order."""
     from directrix.measures._kernels.line_search import begin
     from directrix.measures._kernels.order import group_starts
 
     qptr = ranking.qptr
-    sums = sums_of(form, terms, qptr, fill)
+    sums = sums_of(form, terms, qptr, empty_value)
     sums = sums._replace(cutoff=np.minimum(sums.cutoff, ranking.retrieved))
     first = np.zeros(len(sums.worth), dtype=np.bool_)
     group_starts(ranking.ends, first)

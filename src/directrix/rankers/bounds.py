@@ -15,9 +15,6 @@ from directrix.types import Array, Float64Array
 CONSTRAINTS = ("bounds", "monotone")
 """The parameters of rankers that are constraints, each by feature or None."""
 
-ON_MONOTONE: list[Any] = [dict, None]
-"""Constraints of ``monotone`` that scikit-learn checks."""
-
 
 def directions_of(monotone: Any, training: Training) -> Array:
     """Return 1 for each scaled column that may only raise a score, -1 for one that may only lower it, else 0.

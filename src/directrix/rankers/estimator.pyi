@@ -1,9 +1,6 @@
 """Types of `BaseEstimator`, without which type checkers pass every wrong name of a ranker."""
 
-from collections.abc import Callable
-from typing import Any, Self, TypeVar
-
-F = TypeVar("F", bound=Callable[..., Any])
+from typing import Any, Self
 
 class BaseEstimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
@@ -12,8 +9,4 @@ class BaseEstimator:
     def set_predict_request(self, **requests: bool | str | None) -> Self: ...
     def set_score_request(self, **requests: bool | str | None) -> Self: ...
     def get_metadata_routing(self) -> Any: ...
-    def _validate_params(self) -> None: ...
     def __sklearn_tags__(self) -> Any: ...
-
-def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
-    """Check the constructor's parameters when ``fit`` begins."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from directrix.errors import InputError, short_text, warn
 from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.precision import unreached
+from directrix.measures.prepared import check_judgments
 from directrix.parameters import whole
 from directrix.parsing import IN_MODULE
 from directrix.rankers.scoring import (
@@ -32,7 +33,7 @@ from directrix.rankers.scoring import (
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
-from directrix.types import Callback, Data, Float64Array, Step
+from directrix.types import Callback, Data, Float64Array, Result, Step
 
 Weights = tuple[Float64Array | None, Float64Array | None]
 """Weights of documents, and of queries."""
@@ -79,7 +80,7 @@ def warn_of_labels(q: Queries) -> None:
             warn(
                 f"the feature {name!r} holds the labels y, which data to rank lack. Type "
                 f"X.drop(columns={name!r}).",
-                stacklevel=5,
+                stacklevel=4,
             )
 
 
@@ -113,15 +114,17 @@ def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | N
     return None if mean == 0.0 else weights / mean
 
 
-def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, Any, Any] | None:
-    """Return the validation set as (X, y, qid, group), from lists of one entry as LightGBM takes them.
+def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the validation set as (X, y), and its qid and group; both are empty without one.
+
+    All may be in lists of one entry, as LightGBM takes them.
 
     Raises `InputError` if it holds several sets, or is not a pair.
     """
     if eval_set is None:
         if eval_qid is not None or eval_group is not None:
             raise InputError("eval_qid or eval_group is given without eval_set; pass eval_set=(X, y) too.")
-        return None
+        return (), {}
     if isinstance(eval_set, list) and all(isinstance(entry, tuple | list) for entry in eval_set):
         if len(eval_set) != 1:
             raise InputError(
@@ -134,7 +137,7 @@ def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, An
             f"eval_set is a {type(eval_set).__name__}; it needs features and labels: "
             "eval_set=(X, y), eval_qid=qid."
         )
-    return eval_set[0], eval_set[1], _unwrapped(eval_qid), _unwrapped(eval_group)
+    return tuple(eval_set), {"qid": _unwrapped(eval_qid), "group": _unwrapped(eval_group)}
 
 
 def _unwrapped(values: Any) -> Any:
@@ -213,7 +216,9 @@ def check_measurable(measure: RankingMeasure, q: Queries) -> None:
         )
     check_gains(q, measure)
     check_reached(measure, q)
-    measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
+    if measure.sees == "subtopics":
+        check_judgments(q.labels, q.qptr, measure.name)
+    measure.check_labels(float(q.labels.max(initial=0.0)))
 
 
 def check_reached(measure: Any, q: Data) -> None:
@@ -333,7 +338,7 @@ class Training:
     query_weight: Float64Array | None = None
     callback: Callback | None = None
     verbose: int = 0  # print every n-th step
-    patience: int | None = None  # instead of that of the ranker
+    patience: int | None = None  # of ``fit``, and in training that of the ranker where ``fit`` is not told
     scale: Any = None  # fitted; the queries are scaled by it
     names: tuple[str, ...] | None = None  # of the features, before they are scaled
 
@@ -347,11 +352,22 @@ class Training:
         """Number of features, before they are scaled."""
         return int(self.queries.n_features) // self.n_columns
 
-    def watched(self, measure: RankingMeasure) -> Training:
+    def watched(self) -> Training:
         """Return the training with a callback that also prints every ``verbose``-th step."""
         if not self.verbose:
             return self
-        return replace(self, callback=_joined([_printer(self.verbose, measure.name), self.callback]))
+        return replace(self, callback=_joined([_printer(self.verbose, self.measure.name), self.callback]))
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The outcome of one training run: a model, whose parameters are ``result.params``."""
+
+    model: Any
+    trainer: Any
+    result: Result
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of the ranker that a model file holds in another form: weights instead of a start."""
 
 
 def training_for(  # noqa: PLR0913
@@ -378,7 +394,7 @@ def training_for(  # noqa: PLR0913
         warn(
             "the validation queries hold the same rows as the training queries, so overfitting cannot be "
             "detected: the step that fits them most closely is kept. Give other queries, or leave them out.",
-            stacklevel=5,
+            stacklevel=4,
         )
     goal = None if measure is None else goal_of(measure)
     every = whole(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", "fit", least=0)

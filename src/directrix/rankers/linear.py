@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
-from directrix.data.queries import Queries
 from directrix.models.linear import LinearModel
 from directrix.objectives.penalty import Bounds
-from directrix.rankers.bounds import ON_MONOTONE, weight_bounds
-from directrix.rankers.gradient import GradientRanker, constraints
+from directrix.parameters import Checks, option
+from directrix.rankers.bounds import weight_bounds
+from directrix.rankers.fitted import FittedModel
+from directrix.rankers.gradient import GradientRanker, checks_of
 from directrix.rankers.inputs import Training, row_weights
 from directrix.rankers.named_trainers import trainer_names
 from directrix.trainers.regression import regression_start
@@ -119,11 +120,15 @@ class LinearRanker(GradientRanker):
     saved_parameters: ClassVar[tuple[str, ...]] = (
         *GradientRanker.saved_parameters, "bounds", "monotone", "center"
     )  # fmt: skip
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **constraints(trainers, frozenset({"regression", "zero"})),
-        "bounds": [StrOptions({"nonnegative"}), dict, None],
-        "monotone": ON_MONOTONE,
-        "center": [StrOptions({"zero", "start"})],
+    checks: ClassVar[Checks] = {
+        **checks_of(trainers, ("regression", "zero")),
+        "bounds": partial(
+            option,
+            words=("nonnegative",),
+            types=(dict,),
+            wanted="a dict of (low, high) by feature",
+            example="'nonnegative'",
+        ),
     }
 
     surrogate: Surrogate | str | None = None
@@ -134,23 +139,25 @@ class LinearRanker(GradientRanker):
     start: Any = "regression"
     bounds: Mapping[int | str, tuple[float | None, float | None]] | str | None = None
     monotone: Mapping[int | str, int] | None = None
-    center: str = "zero"
+    center: Literal["zero", "start"] = "zero"
     max_iter: int = 200
     patience: int | None = None
     warm_start: bool = False
     random_state: Any = None
 
-    def _model(self) -> LinearModel:
-        return LinearModel()
+    @property
+    def coef_(self) -> Float64Array:
+        """The weights, on scaled features."""
+        return self.model_.params
 
-    def _n_params(self, q: Queries) -> int:
-        return q.n_features
+    def _model(self, training: Training, before: FittedModel | None) -> tuple[LinearModel, int]:
+        return LinearModel(), training.queries.n_features
 
-    def _first(self, training: Training) -> Float64Array:
+    def _first(self, model: LinearModel, training: Training) -> Float64Array:
         q = training.queries
         if self.start == "zero":
             return np.zeros(q.n_features)
         return regression_start(q, sample_weight=row_weights(q, training.doc_weight, training.query_weight))
 
-    def _bounds(self, training: Training) -> Bounds | None:
+    def _bounds(self, model: LinearModel, training: Training) -> Bounds | None:
         return weight_bounds(self.bounds, self.monotone, training)

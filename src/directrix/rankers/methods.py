@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from directrix.errors import InputError, short_text
 from directrix.rankers.method import Auto, Method
@@ -87,7 +87,7 @@ _QUANTILES = tuple(step / 51.0 for step in range(1, 51))  # 50 evenly spaced val
 
 
 def _cutting_planes(
-    C: float = 1.0, epsilon: float = 1e-3, slack: str = "one", max_iter: int = 2000
+    C: float = 1.0, epsilon: float = 1e-3, slack: Literal["one", "each"] = "one", max_iter: int = 2000
 ) -> CuttingPlane:
     return CuttingPlane(epsilon, slack, max_iter, C)  # with C it brings its own penalty
 

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.measures.base import CHOICES, RankingMeasure
+from directrix.measures.base import RankingMeasure
 from directrix.measures.convention import convention, conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.precision import AP, BinaryMeasure
 from directrix.measures.terms import HIGHEST_EXPONENT
+from directrix.parameters import words_of
 from directrix.reconciliation.material import Material
 from directrix.types import Array, Int64Array
 
@@ -68,7 +69,7 @@ def _axes_of_measure(measure: RankingMeasure, material: Material) -> dict[str, t
     axes = {}
     for field in fields(measure):
         name, asked = field.name, getattr(measure, field.name)
-        allowed = measure.choices.get(name) or CHOICES.get(name) or ()
+        allowed = words_of(type(measure)).get(name, ())
         known = allowed or [values[name] for values in of_tools if name in values]
         others = [
             *(value for value in known if _is_possible(name, value, material)),
@@ -199,7 +200,7 @@ def rows_of_tools(measure: RankingMeasure, space: Space) -> dict[str, int]:
         has_it = measure.symbol in tool.symbols or (not tool.symbols and preset.has(measure))
         is_expressed = all(
             value in space.axes.get(name, (getattr(measure, name),))
-            or value not in measure.choices.get(name, (value,))  # nor does the measure have it
+            or value not in words_of(type(measure)).get(name, (value,))  # nor does the measure have it
             for name, value in wanted.items()
         )
         # a query set or documents that the data do not have change nothing

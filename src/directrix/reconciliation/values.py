@@ -69,7 +69,7 @@ class _Formula(NamedTuple):
         if self.divisor == "retrieved":  # (sum / R) / (hits / R)
             divisor, without = parts[1], np.where(np.isnan(value), np.nan, 0.0)
         else:
-            divisor = replace(self.measure, k=None).label_part(docs.labels, docs.qptr)
+            divisor = replace(self.measure, k=None).from_labels(docs.labels, docs.qptr)
             without = np.full(len(value), np.nan)
         return np.asarray(np.divide(value, divisor, out=without, where=divisor > 0.0))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from numbers import Integral, Real
+from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.checks import check_unrepeated, weights_of
@@ -18,8 +18,10 @@ from directrix.errors import InputError, warn
 from directrix.export.engine import checker
 from directrix.export.target import target as export_target
 from directrix.measures.base import RankingMeasure
+from directrix.parameters import Checks, check_fields, number, option, whole
 from directrix.rankers.base import Ranker
 from directrix.rankers.ensemble import EnsembleRanker
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import (
     Training,
     Weights,
@@ -144,21 +146,18 @@ class AutoRanker(Ranker):
     (True, 'ApproxNDCG')
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "measure": "no_validation",  # `directrix.measure` says what it takes
-        "method": [str, Method],
-        "settings": [Mapping, None],
-        "models": [str, list, tuple, set, None],
-        "by_query": ["boolean"],
-        "folds": [Interval(Integral, 1, None, closed="left"), None],
-        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
-        "single": ["boolean"],
-        "simple": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "engine": [str, None],
+    checks: ClassVar[Checks] = {
+        **Ranker.checks,
+        "method": partial(option, types=(str, Method), wanted="a name or a `Method`", example="'auto'"),
+        "settings": partial(option, types=(Mapping,), wanted="a dict", example="{'l2': 0.01}"),
+        "models": partial(option, types=(str, list, tuple, set), wanted="names", example="['linear']"),
+        "folds": whole,
+        "time_budget": partial(number, above=0.0, example=60.0),
+        "n_jobs": partial(option, types=(Integral,), wanted="an integer", example="-1"),
+        "engine": partial(option, types=(str,), wanted="a name", example="'onnx'"),
     }
 
+    nested: ClassVar[tuple[str, ...]] = ()
     measure: RankingMeasure | str = "nDCG@10"
     _: KW_ONLY
     method: Method | str = "auto"
@@ -225,7 +224,7 @@ class AutoRanker(Ranker):
         >>> result.name, type(result.ranker).__name__
         ('RankNet l2=0.1', 'LinearRanker')
         """
-        self._validate_params()
+        check_fields(self)
         return self._run(self._plan(), q, valid, weights, progress)
 
     def check_parameters(self) -> None:
@@ -234,10 +233,8 @@ class AutoRanker(Ranker):
         Raises
         ------
         InputError
-            If a name is not known, a setting does not exist or has no effect in a search, or no method has
-            one of the models.
-        ValueError
-            scikit-learn's ``InvalidParameterError``.
+            If a parameter is none of those that the class takes, a name is not known, a setting does not
+            exist or has no effect in a search, or no method has one of the models.
         """
         super().check_parameters()
         self._plan()
@@ -380,21 +377,9 @@ class AutoRanker(Ranker):
         return chosen
 
     @property
-    def scale_(self) -> Any:
-        """The scale of the chosen ranker."""
-        chosen: Any = self.trained()
-        return chosen.scale_
-
-    @property
-    def missing_(self) -> str:
-        """How missing values of the training data were read."""
-        chosen: Any = self.trained()
-        rule: str = chosen.missing_
-        return rule
-
-    def predict_queries(self, q: Queries) -> Float64Array:
-        """Return the score of every document of `Queries`, in their order."""
-        return self.trained().predict_queries(q)
+    def model_(self) -> FittedModel:  # type: ignore[override]
+        """The model of the chosen ranker."""
+        return self.trained().model_
 
 
 @dataclass(frozen=True)
@@ -547,7 +532,7 @@ def _warn_if_level(scores: Float64Array) -> None:
         warn(
             "the chosen ranker gives all documents of a query the same score, so it ranks nothing. Give "
             "features that differ within queries.",
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
@@ -555,16 +540,14 @@ def _record(ranker: Any, values: Float64Array, selection: str, n_candidates: int
     """Record the basis of the choice with the training; model files hold it."""
     defined = int((~np.isnan(values)).sum())
     value, error = mean_and_error(values)
-    ranker.training_ = {
-        **ranker.training_,
-        "selection": {
-            "on": selection,
-            "queries": defined,
-            "value": value if defined else None,
-            "error": None if math.isnan(error) else error or None,
-            "candidates": n_candidates,
-        },
+    chosen = {
+        "on": selection,
+        "queries": defined,
+        "value": value if defined else None,
+        "error": None if math.isnan(error) else error or None,
+        "candidates": n_candidates,
     }
+    ranker.model_ = ranker.model_.recorded(selection=chosen)
 
 
 class _Printer:

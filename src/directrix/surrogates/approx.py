@@ -29,7 +29,7 @@ from directrix.measures.cascade import ERR, RR
 from directrix.measures.dcg import NDCG
 from directrix.measures.pairs import KendallTau
 from directrix.measures.precision import AP, Precision
-from directrix.measures.terms import Between, query_sums
+from directrix.measures.terms import Between, over_queries, query_sums
 from directrix.parameters import positive
 from directrix.surrogates.base import (
     PULLS,
@@ -38,8 +38,8 @@ from directrix.surrogates.base import (
     CutOff,
     MeasureSurrogate,
     Out,
-    SumSurrogate,
     in_chunks,
+    terms_of,
     writable,
 )
 from directrix.types import Float64Array, FloatArray, Int64Array
@@ -116,7 +116,6 @@ def soft_ranks(
 class SoftRanks(CutOff):
     """Base of the surrogates in `approx`: soft ranks of steepness ``alpha`` in place of ranks."""
 
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"sigmoid": tuple(_SIGMOIDS)}
     usual_steepness: ClassVar[float] = 10.0
     alpha: float
     sigmoid: Sigmoid
@@ -150,7 +149,7 @@ class ApproxRank(SoftRanks, MeasureSurrogate):
     def _shape(self) -> tuple[int, float]:
         return 0, 0.0
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Return the surrogate's parameters for the kernels, in one tuple; see `separable_chunk`."""
         kind, factor = sigmoid_code(self.sigmoid)
         shape, k = self._shape()
@@ -401,7 +400,7 @@ class ApproxKendall(ApproxRank):
 
 
 @dataclass(frozen=True, repr=False)
-class ApproxMeasure(SoftRanks, SumSurrogate):
+class ApproxMeasure(SoftRanks):
     r"""Smooth form of any measure that is a sum of gains w times discounts D of ranks.
 
     .. math:: \frac{1}{Z} \sum_i w_i \big[(1 - b)\, D(\hat\pi_i) + b\, D(1) / \log_2(1 + \hat\pi_i)\big],
@@ -432,11 +431,25 @@ class ApproxMeasure(SoftRanks, SumSurrogate):
     """
 
     entries: ClassVar[tuple[str, ...]] = ("document",)
-    for_ap: ClassVar[str] = "ApproxAP"
     measure: Any = "nDCG"
     alpha: float = 10.0
     sigmoid: Sigmoid = "logistic"
     below: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.measure.form != "sum" or not hasattr(self.measure, "k"):
+            name = self.measure.name
+            raise InputError(
+                f"ApproxMeasure({name!r}): this measure is not a sum of each document's gain times the "
+                "discount of its rank; use a surrogate made for it, such as ApproxAP, or "
+                f"Lambda({name!r})."
+            )
+
+    @property
+    def adds_gains(self) -> bool:
+        """Whether the measure adds up gains of any sign."""
+        return bool(self.measure.adds_gains)
 
     def discount(self, n: int) -> Between:
         """Return the smooth discount of the ranks of queries of up to n documents, and its slope."""
@@ -454,7 +467,8 @@ class ApproxMeasure(SoftRanks, SumSurrogate):
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """Return the gain of every document divided by the normalizer of its query."""
-        return self.worths(labels, qptr)[:1]
+        terms = terms_of(self, labels, qptr)
+        return (over_queries(terms.worth, terms.norm, qptr),)
 
     def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""

@@ -15,7 +15,7 @@ from directrix.data.checks import check_ranking
 from directrix.errors import InputError, short_text
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
-from directrix.measures.terms import Terms, over_queries, query_sums
+from directrix.measures.terms import Terms, query_sums
 from directrix.parameters import check_fields, positive
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
@@ -58,9 +58,6 @@ class KernelSurrogate(ABC):
     fills_curvature: ClassVar[bool] = False
     """Whether the compiled chunk has one more output, the curvature, which it writes before the gradient."""
 
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
-    """Allowed values of fields that hold one of several words."""
-
     stationary_at_ties: ClassVar[bool] = False
     """Whether the gradient is 0 at equal scores, but not close to them; see `SmoothRank`."""
 
@@ -75,8 +72,8 @@ class KernelSurrogate(ABC):
         first, *others = fields(cast("Any", self))
         of = getattr(self, first.name)
         text = of.name if isinstance(of, RankingMeasure) else repr(of)
-        settings = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in others)
-        return f"{type(self).__name__}({text!r}, {settings})"
+        arguments = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in others)
+        return f"{type(self).__name__}({text!r}, {arguments})"
 
     @property
     @abstractmethod
@@ -115,16 +112,16 @@ class KernelSurrogate(ABC):
         """Return the result of `prepare`, for surrogates that do not support document weights."""
         raise NotImplementedError(f"{type(self).__name__} needs from_labels() or prepare().")
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Return the first arguments of the compiled chunk, which depend on the fields."""
         return ()
 
     def kernel(self) -> Any:
-        """The compiled chunk, given its `settings`; prepared arrays, scores, qptr, chunk, output follow."""
+        """The compiled chunk, given its `arguments`; prepared arrays, scores, qptr, chunk, output follow."""
         module, _, name = self.compiled.partition(".")
         if not name:
             raise NotImplementedError(f"{type(self).__name__} needs kernel() or fill().")
-        return partial(getattr(import_module(f"{_KERNELS}.{module}"), name), *self.settings())
+        return partial(getattr(import_module(f"{_KERNELS}.{module}"), name), *self.arguments())
 
     def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill value and gradient of the queries ``chunk[0] <= q < chunk[1]`` in ``out``."""
@@ -239,23 +236,22 @@ class KernelSurrogate(ABC):
 
 
 class Smoothed(KernelSurrogate):
-    """Base of surrogates that tend to their measure as a smoothing, in units of score, tends to 0."""
+    """Base of surrogates that tend to their measure as a smoothing tends to 0: the field ``sigma``."""
 
-    smoothed_by: ClassVar[str] = "sigma"
-    """Field that holds the smoothing."""
+    sigma: float
 
     def at(self, smoothing: float) -> Self:
         """Return a copy with this smoothing, in the unit of the field (of 1/alpha for soft ranks).
 
         As smoothing -> 0 the value tends to the exact measure wherever no scores tie.
         """
-        checked = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
-        return replace(self, **{self.smoothed_by: checked})  # type: ignore[type-var]
+        sigma = positive(smoothing, "smoothing", f"{type(self).__name__}.at")
+        return replace(self, sigma=sigma)  # type: ignore[type-var]
 
     @property
     def steepness(self) -> float:
         """1/smoothing: scores closer than the smoothing share their ranks."""
-        return 1.0 / float(getattr(self, self.smoothed_by))
+        return 1.0 / float(self.sigma)
 
 
 class CutOff(Smoothed):
@@ -459,31 +455,3 @@ def wrong_shapes(outcome: Any, n_queries: int, n_docs: int) -> str:
         f"value and gradient must have the shapes {(n_queries,)} and {(n_docs,)}, one number per query and "
         f"per document, got {got}"
     )
-
-
-class SumSurrogate(KernelSurrogate):
-    r"""Base of the smooth forms of a measure :math:`\frac1Z \sum_i w_i D(\pi(i))`, given as ``measure``."""
-
-    measure: Any
-    for_ap: ClassVar[str]
-    """Surrogate of the family for AP, which is not such a sum."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        owner, chosen = type(self).__name__, self.measure
-        if chosen.form != "sum" or not hasattr(chosen, "k"):
-            raise InputError(
-                f"{owner}({chosen.name!r}): this measure is not a sum of each document's gain times the "
-                f"discount of its rank; use a surrogate made for it, such as {self.for_ap}, or "
-                f"Lambda({chosen.name!r})."
-            )
-
-    @property
-    def adds_gains(self) -> bool:
-        """Whether the measure adds up gains of any sign."""
-        return bool(self.measure.adds_gains)
-
-    def worths(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array, Float64Array]:
-        """Return the gain of every document over its query's normalizer, and the discounts that count."""
-        terms = terms_of(self, labels, qptr)
-        return over_queries(terms.worth, terms.norm, qptr), terms.discount[: self.measure.depth]

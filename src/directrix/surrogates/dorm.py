@@ -88,7 +88,6 @@ class Dorm(MeasureSurrogate):
     k: int | None = None
     ties: Literal["score", "mean"] = "score"
     bounds: RankingMeasure | str | None = None
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"ties": ("score", "mean")}
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
@@ -154,7 +153,7 @@ class Dorm(MeasureSurrogate):
         """
         return prepared if self.ties == "mean" else _fixed_at(scores, prepared, qptr)
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """The cut-off as a number."""
         return (min(self.measure.depth, WHOLE_LIST),)
 

@@ -50,10 +50,11 @@ class _Prepared(NamedTuple):
     part: Float64Array | None
 
 
-class RankwiseSurrogate(KernelSurrogate):
-    """Base of surrogates of any measure that is a sum over documents: the field ``measure``.
+class SwapSurrogate(KernelSurrogate):
+    """Base of `Lambda` and `YetiRank`, whose lambdas depend on the effect of swapping two documents.
 
-    These are `Lambda` and the surrogates of noisy rankings.
+    The measure, the field ``measure``, is a sum over documents. A subclass has a kernel with the same
+    arguments as `Lambda`'s.
     """
 
     entries: ClassVar[tuple[str, ...]] = ("document", "query", "data", "document", "query")
@@ -92,8 +93,9 @@ class RankwiseSurrogate(KernelSurrogate):
 
     @property
     def properties(self) -> frozenset[str]:
-        """shift_invariant; unit_interval if the measure lies in it."""
-        return frozenset({"shift_invariant"} | ({"unit_interval"} if self.measure.highest <= 1.0 else set()))
+        """value_free, shift_invariant; unit_interval if the measure lies in it."""
+        in_unit_interval = {"unit_interval"} if self.measure.highest <= 1.0 else set()
+        return frozenset({"value_free", "shift_invariant"} | in_unit_interval)
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Any:
         """Check the labels, and convert them to the form that the measure uses."""
@@ -103,7 +105,7 @@ class RankwiseSurrogate(KernelSurrogate):
         if self.is_cut:
             share[min(depth, longest) :] = 0.0
         unit = np.divide(1.0, terms.norm, out=np.zeros(len(sizes)), where=terms.norm > 0.0)
-        part = self.measure.label_part(labels, qptr)
+        part = self.measure.from_labels(labels, qptr)
         return _Prepared(terms.worth * np.repeat(unit, sizes), unit, share, labels.copy(), part)
 
     @property
@@ -115,18 +117,6 @@ class RankwiseSurrogate(KernelSurrogate):
     def form(self) -> int:
         """Number of the measure's form in the kernels."""
         return _SWAPPED.index(self.measure.form)
-
-
-class SwapSurrogate(RankwiseSurrogate):
-    """Base of `Lambda` and `YetiRank`, whose lambdas depend on the effect of swapping two documents.
-
-    A subclass has a kernel with the same arguments as `Lambda`'s.
-    """
-
-    @property
-    def properties(self) -> frozenset[str]:
-        """value_free, shift_invariant; unit_interval if the measure lies in it."""
-        return super().properties | {"value_free"}
 
     def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
@@ -144,7 +134,7 @@ class SwapSurrogate(RankwiseSurrogate):
     def ranked_value(
         self, ranking: tuple[bool, Float64Array, Int64Array], qptr: Int64Array, part: Float64Array | None
     ) -> Float64Array:
-        """Return the measure of every query of a ranking that kernels wrote, with its `label_part`."""
+        """Return the measure of every query of a ranking that kernels wrote, with its `from_labels`."""
         value: Float64Array = self.measure.of_ranking(Ranking(*ranking[1:], np.diff(qptr), qptr), part)
         return value
 
@@ -166,19 +156,7 @@ class Lambda(SwapSurrogate):
         A measure with terms and a field ``k``: NDCG, AP, RR, Precision, ERR, or your own, with any fields
         except ``ties="trec"``, ``ties="worst"`` and ``empty="skip"``. P needs a cut-off.
     construction : str
-        How a lambda depends on the change. The paper describes each construction in one sentence; choices
-        that it leaves open are stated here. l is the label as the measure uses it: r for AP, RR and P.
-
-        - ``"ranknet-weight-pairs"``: the formula above, which the paper found best.
-        - ``"spring-smooth"``: the change is at least 1 before the measure divides by Z, R or k:
-          :math:`\max(|\Delta M|, 1/Z)`. All pairs of different l have lambdas, at any rank.
-        - ``"local-gradient"``: only neighbors in the ranking have lambdas, equal to
-          :math:`|\Delta M| / (s_p - s_{p+1} + \text{margin})`.
-        - ``"local-cost"``: only neighbors have lambdas, by the first formula: RankNet's cost against the
-          neighbors, weighted.
-        - ``"discrete-bounded"``: each document and the one at its ideal rank have the lambda
-          :math:`\min(|\Delta M|, 1/Z)`, whatever the scores. Ideal ranks are by l, then by score. "Moved to
-          its ideal position" is read as swapping ranks, so the lambdas of a query add up to 0.
+        How a lambda depends on the change of the measure: one of the five names in the notes.
     margin : float, 1e-30 to 1e30
         Margin of "local-gradient", in units of score. 1 is the unit of the logistic in the other
         constructions.
@@ -197,6 +175,20 @@ class Lambda(SwapSurrogate):
 
     Notes
     -----
+    The paper describes each construction in one sentence; choices that it leaves open are stated here. l is
+    the label as the measure uses it: r for AP, RR and P.
+
+    - ``"ranknet-weight-pairs"``: the formula above, which the paper found best.
+    - ``"spring-smooth"``: the change is at least 1 before the measure divides by Z, R or k:
+      :math:`\max(|\Delta M|, 1/Z)`. All pairs of different l have lambdas, at any rank.
+    - ``"local-gradient"``: only neighbors in the ranking have lambdas, equal to
+      :math:`|\Delta M| / (s_p - s_{p+1} + \text{margin})`.
+    - ``"local-cost"``: only neighbors have lambdas, by the first formula: RankNet's cost against the
+      neighbors, weighted.
+    - ``"discrete-bounded"``: each document and the one at its ideal rank have the lambda
+      :math:`\min(|\Delta M|, 1/Z)`, whatever the scores. Ideal ranks are by l, then by score. "Moved to
+      its ideal position" is read as swapping ranks, so the lambdas of a query add up to 0.
+
     For the lambdas, tied documents are ranked in input order. The value follows the ``ties`` of the measure.
 
     The cost is O(n log n + n k) with a cut-off k, O(n^2) without, with one division per pair; O(n) memory.
@@ -221,7 +213,6 @@ class Lambda(SwapSurrogate):
     """
 
     compiled: ClassVar[str] = "lambdas.lambda_chunk"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"construction": _CONSTRUCTIONS, "pairs": _PAIRS}
     measure: Any = "nDCG"
     construction: Construction = "ranknet-weight-pairs"
     margin: float = 1.0
@@ -243,8 +234,8 @@ class Lambda(SwapSurrogate):
             f"Lambda({self.measure.name!r}, construction={self.construction!r}, margin={self.margin!r}{more})"
         )
 
-    def settings(self) -> tuple[Any, ...]:
-        """See `KernelSurrogate.settings`."""
+    def arguments(self) -> tuple[Any, ...]:
+        """See `KernelSurrogate.arguments`."""
         construction, pairs = _CONSTRUCTIONS.index(self.construction), _PAIRS.index(self.pairs)
         return ((self.form, construction, self.measure.depth, self.margin, pairs),)
 
@@ -290,24 +281,8 @@ class Lambda(SwapSurrogate):
         scores, qptr = writable(scores), writable(qptr)
         prepared, pairs = self.from_labels(labels, qptr), np.zeros(len(qptr) - 1, dtype=np.int64)
         arrays = prepared.worth, prepared.discount
-        in_chunks(lambda *chunk: count_chunk(*self.settings(), scores, *arrays, qptr, chunk, pairs), qptr)
+        in_chunks(lambda *chunk: count_chunk(*self.arguments(), scores, *arrays, qptr, chunk, pairs), qptr)
         return pairs
-
-
-class NoisySurrogate(RankwiseSurrogate):
-    """Base of `YetiRank`, `PLRank` and `StochasticRank`: frozen dataclasses with these fields.
-
-    Their noise belongs to ranks, so the gradient is the same for any order of the documents.
-    """
-
-    fills_curvature: ClassVar[bool] = True
-    permutations: int
-    draw: int
-
-    @property
-    def properties(self) -> frozenset[str]:
-        """random, and those of the base."""
-        return super().properties | {"random"}
 
 
 Version = Literal["NDCG-Loss2++", "NDCG-Loss2"]
@@ -371,14 +346,13 @@ class LambdaLoss(MeasureSurrogate):
     k: int | None = None
     version: Version = "NDCG-Loss2++"
     mu: float = 10.0
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"version": get_args(Version)}
 
     @property
     def properties(self) -> frozenset[str]:
         """shift_invariant."""
         return frozenset({"shift_invariant"})
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Return the cut-off, the weight of LambdaRank's part, and mu."""
         is_sum = self.version == "NDCG-Loss2++"
         return ((self.k or WHOLE_LIST, float(is_sum), self.mu if is_sum else 1.0),)
@@ -388,7 +362,7 @@ Weights = Literal["labels", "measure"]
 
 
 @dataclass(frozen=True, repr=False)
-class YetiRank(NoisySurrogate, SwapSurrogate):
+class YetiRank(SwapSurrogate):
     r"""YetiRank's gradient: the mean lambda of neighbors over rankings with noise.
 
     .. math:: \lambda_i = \frac1R \sum_{r=1}^R \sum_p w_p^r \, \frac{[i = a] - [i = b]}{1 + e^{s_a - s_b}},
@@ -440,21 +414,26 @@ class YetiRank(NoisySurrogate, SwapSurrogate):
 
     entries: ClassVar[tuple[str, ...]] = (*SwapSurrogate.entries, "document")
     compiled: ClassVar[str] = "yeti.yeti_chunk"
+    fills_curvature: ClassVar[bool] = True
     measure: Any = "nDCG"
     weights: Weights = "labels"
     permutations: int = 3
     decay: float = 0.99
     noise: float = 1.0
     draw: int = 0
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"weights": get_args(Weights)}
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """See `SwapSurrogate.properties`; also random, with noise of ranks, whatever the order of input."""
+        return super().properties | {"random"}
 
     def prepare(self, labels: Float64Array, qptr: Int64Array, doc_weight: Float64Array | None = None) -> Any:
         """See `KernelSurrogate.prepare`; the weight of a pair is the product of its documents' weights."""
         weights = np.ones(len(labels)) if doc_weight is None else np.array(doc_weight, dtype=np.float64)
         return (*self.from_labels(labels, qptr), weights)
 
-    def settings(self) -> tuple[Any, ...]:
-        """See `KernelSurrogate.settings`."""
+    def arguments(self) -> tuple[Any, ...]:
+        """See `KernelSurrogate.arguments`."""
         weighing = self.weights == "measure"
         setting = (
             self.form,

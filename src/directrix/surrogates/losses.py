@@ -6,7 +6,7 @@ A loss over a list compares the scores with one list made from the labels, in O(
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -96,7 +96,6 @@ class Regression(LossSurrogate):
 
     compiled: ClassVar[str] = "pointwise.regression_chunk"
     entries: ClassVar[tuple[str, ...]] = ("document", "document")
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": get_args(Target)}
     intercept: bool = True
     target: Target = "gains"
 
@@ -133,7 +132,7 @@ class Regression(LossSurrogate):
         weight = share / same_class
         return gains(labels), weight if doc_weight is None else weight * doc_weight
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Whether queries have intercepts."""
         return (self.intercept,)
 
@@ -298,7 +297,6 @@ class ListNet(_TopOne):
 
     target: Target | Literal["shares"] = "labels"
     temperature: float = 1.0
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": ("labels", "gains", "shares")}
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """P of every document."""
@@ -472,7 +470,6 @@ class RankCosine(LossSurrogate):
     entries: ClassVar[tuple[str, ...]] = ("document",)
     target: Target = "gains"
     centered: bool = False
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"target": ("gains", "labels")}
 
     @property
     def properties(self) -> frozenset[str]:
@@ -490,7 +487,7 @@ class RankCosine(LossSurrogate):
         unit: Float64Array = y / np.repeat(np.where(norm > 1e-14 * sizes, norm, np.inf), sizes)
         return (unit,)
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Whether scores are centered."""
         return (self.centered,)
 

@@ -22,21 +22,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import NDCG
 from directrix.measures.precision import AP
-from directrix.surrogates.approx import ApproxAP, ApproxMeasure, ApproxNDCG, SoftRanks
-from directrix.surrogates.base import (
-    SMOOTH,
-    MeasureSurrogate,
-    Smoothed,
-    SumSurrogate,
-    writable,
-)
+from directrix.surrogates.approx import ApproxAP, ApproxNDCG, SoftRanks
+from directrix.surrogates.base import SMOOTH, MeasureSurrogate, Smoothed, writable
 from directrix.types import Float64Array, Int64Array
 
 _KINDS = {"dcg": 0, "product": 1, "direct": 2}
@@ -55,7 +49,6 @@ class SmoothRank(Smoothed):
     stationary_at_ties: ClassVar[bool] = True
     soft_form: ClassVar[Any] = ApproxNDCG
     """ApproxRank's surrogate of the same measure."""
-    sigma: float
 
     @property
     def properties(self) -> frozenset[str]:
@@ -73,7 +66,7 @@ class SmoothRank(Smoothed):
         form: SoftRanks = self.soft_form(**common, alpha=self.steepness)
         return form.with_share(share)
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Kind of the measure, and sigma."""
         return _KINDS[getattr(self, "variant", "dcg")], float(self.sigma)
 
@@ -158,52 +151,8 @@ class SmoothAP(SmoothRank, MeasureSurrogate):
     sigma: float = 1.0
     rel: float = 1
     variant: Variant = "product"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"variant": get_args(Variant)}
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
         """Relevance, and 1/rank."""
         longest = int(np.diff(qptr).max(initial=0))
         return self.measure.worth(labels), self.measure.discounts(longest)
-
-
-@dataclass(frozen=True, repr=False)
-class SmoothMeasure(SmoothRank, SumSurrogate):
-    r"""SmoothRank's form of any sum over documents and ranks (Chapelle, Wu 2010, Sect. 4.1).
-
-    .. math:: \frac1Z \sum_{j \le k} D(j) \sum_i w_i\, h_{ij}
-
-    with the gain w of a document, the discount D of a rank and the normalizer Z of the measure. The exact
-    measure has the share 1 for i = d(j), and 0 for other documents.
-
-    Parameters
-    ----------
-    measure : measure or str
-        A sum over documents of the gain times the discount of the rank: P@k, recall, RBP, DCG, nDCG, or your
-        own (`directrix.define_measure`).
-    sigma : float, 1e-30 to 1e30
-        Smoothing, in squared units of score.
-
-    Notes
-    -----
-    For nDCG@k it is `SmoothNDCG`, at the same cost. It does not support document weights.
-
-    References
-    ----------
-    Chapelle & Wu (2010), Section 4.1, doi:10.1007/s10791-009-9110-3.
-
-    Examples
-    --------
-    >>> s, labels, qptr = np.array([0.3, 0.2, 0.1]), np.array([1.0, 0.0, 1.0]), np.array([0, 3])
-    >>> SmoothMeasure("P@2", sigma=1e-6).value_and_grad(s, labels, qptr)[0]  # 1 of 2
-    array([0.5])
-    """
-
-    for_ap: ClassVar[str] = "SmoothAP"
-    soft_form: ClassVar[Any] = ApproxMeasure
-    measure: Any = "nDCG"
-    sigma: float = 1.0
-
-    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> Prepared:
-        """Return the gain of every document divided by the normalizer of its query, and the discounts."""
-        worth, discount = self.worths(labels, qptr)
-        return worth, writable(discount)

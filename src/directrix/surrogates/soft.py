@@ -73,6 +73,6 @@ class SoftNDCG(CutOff, MeasureSurrogate):
         """smooth, shift_invariant, tends_to_measure, pulls_at_ties; unit_interval without a cut-off."""
         return SMOOTH | PULLS | {"unit_interval"} if self.k is None else super().properties
 
-    def settings(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Sigma, the cut-off as a number, and the share that ignores it."""
         return float(self.sigma), self.k or WHOLE_LIST, self.share

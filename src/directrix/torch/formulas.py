@@ -442,7 +442,6 @@ FORMULAS: dict[str, Callable[[Any, Lists], Any]] = {
     "ApproxKendall": _approx_kendall,
     "ApproxMeasure": _approx_measure,
     "SmoothNDCG": _smooth_sum,
-    "SmoothMeasure": _smooth_sum,
     "SmoothAP": _smooth_ap,
     "SoftNDCG": soft_ndcg,
     "ListNet": _top_one,

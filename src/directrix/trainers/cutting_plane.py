@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -125,11 +125,10 @@ class CuttingPlane(Settings):
     models: ClassVar[tuple[type, ...]] = (LinearModel, StumpModel)
 
     epsilon: float = 1e-3
-    slack: str = "one"
+    slack: Literal["one", "each"] = "one"
     max_iter: int = 2000
     C: float | None = None
     step: float = 0.1
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"slack": ("one", "each")}
 
     @one_blas_thread()  # see `FullGradients`
     def minimize(self, objective: Any, start: Float64Array, *, callback: Callback | None = None) -> Result:

@@ -4,15 +4,12 @@ So a query has the same noise alone and among others. Where the order is the ran
 documents changes nothing; where it is that of the documents, noise does not change with the scores.
 """
 
-import math
-
 import numpy as np
 
 from directrix.kernels import kernel
 from directrix.measures._kernels.workspace import FAST
 from directrix.surrogates._kernels.sigmoids import logarithm
 
-LOGISTIC, GUMBEL, NORMAL = 0, 1, 2
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(0x3FF0000000000000)  # bits of 1
 
@@ -50,19 +47,11 @@ def next_key(key):
 
 
 @kernel(fastmath=FAST)
-def add_noise(kind, s, scale, key, noisy):
-    """Add ``scale`` times noise of a kind to every score: LOGISTIC, GUMBEL or NORMAL."""
-    if kind == NORMAL:  # Box & Muller (1958)
-        for p in range(len(s)):
-            u, v = _uniform(key, 2 * p + 1), _uniform(key, 2 * p + 2)
-            noisy[p] = s[p] + scale * (math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v))
-    elif kind == GUMBEL:
-        for p in range(len(s)):
-            noisy[p] = s[p] - scale * logarithm(-logarithm(_uniform(key, p + 1)))
-    else:
-        for p in range(len(s)):
-            u = _uniform(key, p + 1)
-            noisy[p] = s[p] + scale * logarithm(u / (1.0 - u))
+def add_noise(s, scale, key, noisy):
+    """Add ``scale`` times logistic noise to every score."""
+    for p in range(len(s)):
+        u = _uniform(key, p + 1)
+        noisy[p] = s[p] + scale * logarithm(u / (1.0 - u))
 
 
 @kernel

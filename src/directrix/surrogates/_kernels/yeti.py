@@ -8,7 +8,7 @@ import numpy as np
 from directrix.kernels import kernel
 from directrix.measures._kernels.workspace import FAST, GAP
 from directrix.surrogates._kernels.lambdas import arrange, exchange, scratch, write_ranking
-from directrix.surrogates._kernels.noise import LOGISTIC, add_noise, next_key, query_key
+from directrix.surrogates._kernels.noise import add_noise, next_key, query_key
 from directrix.surrogates._kernels.pair_lambdas import LEAST_CURVATURE
 from directrix.surrogates._kernels.sigmoids import exponential
 from directrix.surrogates._kernels.sorting import descending_order
@@ -81,7 +81,7 @@ def _lambdas(spec, discount, key, n, space, rows):
     top = n
     for _ in range(n_permutations):
         key = next_key(key)
-        add_noise(LOGISTIC, doubles[0, :full], noise, key, noisy)
+        add_noise(doubles[0, :full], noise, key, noisy)
         descending_order(noisy[:n], order)
         if by_measure:
             for i in range(n):

@@ -1,8 +1,10 @@
-r"""Expectations of measures and surrogates over noisy scores, from sampled rankings.
+"""The mean of another surrogate over scores with Gumbel noise: a stochastic treatment of scoring functions.
 
-Noise turns a measure into a smooth function, its expectation :math:`\mathbb{E}\, M(s + \text{noise})`.
-`PLRank` adds Gumbel noise, so that rankings follow the model of Plackett and Luce; `StochasticRank` adds
-normal noise. Both sample rankings, and take exact expectations over a part of the noise.
+A surrogate goes in, and a surrogate comes out, whose rankings follow the model of Plackett and Luce:
+
+    noisy = Gumbel("ApproxNDCG", samples=8)
+    noisy.value_and_grad(scores, labels, qptr)  # the mean over 8 samples of the noise
+    noisy.redraw(1)  # the same with other noise
 """
 
 from __future__ import annotations
@@ -10,170 +12,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from directrix.errors import InputError
-from directrix.measures.terms import query_sums
 from directrix.surrogates.base import (
     Chunk,
     KernelSurrogate,
     Out,
-    Smoothed,
     kernel_surrogate,
     uniforms,
     writable,
 )
-from directrix.surrogates.lambdas import NoisySurrogate
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.types import Float64Array, FloatArray, Int64Array
 
-
-class Sampling(Smoothed, NoisySurrogate):
-    """Base of `PLRank` and `StochasticRank`, which share a kernel."""
-
-    entries: ClassVar[tuple[str, ...]] = ("document", "data", "document", "query")
-    compiled: ClassVar[str] = "sampling.sampling_chunk"
-
-    @property
-    def properties(self) -> frozenset[str]:
-        """tends_to_measure, shift_invariant, random, estimated; unit_interval if the measure lies in it."""
-        return super().properties | {"tends_to_measure", "estimated"}
-
-    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Any, ...]:
-        """Return the arrays of the labels that `sampling_chunk` needs."""
-        prepared = super().from_labels(labels, qptr)
-        is_one = getattr(self.measure, "empty", "zero") == "one"
-        empty = (query_sums(prepared.worth, qptr) <= 0.0) & is_one
-        return prepared.worth, prepared.discount, prepared.labels, empty.astype(np.float64)
-
-    def settings(self) -> tuple[Any, ...]:
-        """See `KernelSurrogate.settings`."""
-        setting = self.form, self.measure.depth, self.permutations, self.smoothed_by == "temperature"
-        return ((setting, 1.0 / self.steepness, self.draw),)
-
-
-@dataclass(frozen=True, repr=False)
-class PLRank(Sampling):
-    r"""PL-Rank: a measure's expectation over rankings of the Plackett-Luce model.
-
-    .. math:: \mathbb{E}_\pi \sum_p r_p, \qquad
-              P(\pi_p = i) = \frac{e^{s_i / T}}{\sum_{j \in \pi_{\ge p}} e^{s_j / T}}
-
-    with the reward :math:`r_p = x_{\pi_p} A_p D(p)` of rank p: the gain of its document, a factor for the
-    documents above, and the discount. A is 1 for nDCG and P, 1 + the number of relevant documents above for
-    AP, and the probability of not stopping above for RR and ERR. The value is the mean over R sampled
-    rankings, and the gradient is
-
-    .. math:: \frac{1}{R\,T} \sum_\pi \sum_p \Big( P(\pi_p = i)\, A_p D(p) (x_i - \bar x_p)
-              + \big([\pi_p = i] - P(\pi_p = i)\big) (F_p - b_p) \Big), \qquad F_p = \sum_{t > p} r_t
-
-    with the mean gain :math:`\bar x_p` under these probabilities. The immediate reward of a choice enters by
-    its exact expectation; later rewards are those of the ranking, minus a baseline: :math:`b_p` is the mean
-    of :math:`F_p` over the ranking without noise and those sampled before.
-
-    Parameters
-    ----------
-    measure : measure or str
-        As for `Lambda`.
-    permutations : int >= 1
-        R, the number of rankings.
-    temperature : float, 1e-30 to 1e30
-        T, in units of score.
-    draw : int >= 0
-        Seed of the noise, as in `YetiRank`.
-
-    Notes
-    -----
-    Value and gradient are unbiased estimates; the gradient of a sample is not that of its value, so trainers
-    that compare losses reject them. PL-Rank-3 has no b, and :math:`r_p` in place of
-    :math:`A_p D(p) \bar x_p`. This gradient is the same on average, adds up to 0 over the query in every
-    ranking, and has a variance 3 to 20 times lower (docs/decisions/losses.md). The factor A, which gives such
-    gradients to AP, RR and ERR, is not in the paper. Boosting divides by :math:`\sum_p (A_p D(p) \bar x_p +
-    \max(F_p, b_p)) P (1 - P)`, at least 5 % of the same sum without :math:`1 - P`.
-
-    O(n) time and a sort per ranking; O(n) memory.
-
-    References
-    ----------
-    Oosterhuis (2022), Learning-to-rank at the speed of sampling: Plackett-Luce gradient estimation with
-    minimal computational complexity, SIGIR (the algorithm PL-Rank-3), doi:10.1145/3477495.3531842.
-
-    Examples
-    --------
-    >>> scores, labels, qptr = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0, 2])
-    >>> PLRank("nDCG@1").value_and_grad(scores, labels, qptr)[1].round(4)  # p (1 - p), p = 1/(1 + e)
-    array([-0.1966,  0.1966])
-    """
-
-    smoothed_by: ClassVar[str] = "temperature"
-    measure: Any = "nDCG"
-    permutations: int = 3
-    temperature: float = 1.0
-    draw: int = 0
-
-
-@dataclass(frozen=True, repr=False)
-class StochasticRank(Sampling):
-    r"""StochasticRank: a measure's expectation over scores with normal noise.
-
-    .. math:: \mathbb{E}\, M(z), \qquad z_i = s_i + \sigma \varepsilon_i, \qquad \varepsilon_i \sim N(0, 1)
-
-    Given the noise of all documents except i, the measure is a step function of :math:`z_i`. The mean of its
-    slope over the noise of i is exact: with the others in the order :math:`o_1, o_2, \dots` of z and
-    :math:`\Delta_p` the increase when i moves from rank p + 1 to p, above :math:`o_p`,
-
-    .. math:: \frac{\partial}{\partial s_i} = \frac1R \sum_z \sum_p \Delta_p \,
-              \frac1\sigma \varphi\Big(\frac{z_{o_p} - s_i}{\sigma}\Big)
-
-    with the density :math:`\varphi`, over R samples of the noise. The value is the mean of the measure over
-    them.
-
-    Parameters
-    ----------
-    measure : measure or str
-        As for `Lambda`.
-    permutations : int >= 1
-        R, the number of samples.
-    sigma : float, 1e-30 to 1e30
-        Standard deviation of the noise, in units of score.
-    draw : int >= 0
-        Seed of the noise, as in `YetiRank`.
-
-    Notes
-    -----
-    Value and gradient are unbiased estimates; the gradient of a sample is not that of its value, so trainers
-    that compare losses reject them. The true gradient adds up to 0 over a query; so does this one, because
-    its mean is subtracted. The paper's projection, which removes the component along the scores from the
-    gradient, is omitted. Boosting divides by the same sum with :math:`|\Delta_p| / \sigma`.
-
-    O(n k) time per sample with a cut-off k, O(n^2) without; O(n) memory.
-
-    References
-    ----------
-    Ustimenko & Prokhorenkova (2020), StochasticRank: global optimization of scale-free discrete functions,
-    ICML (coordinate conditional sampling), arXiv:2003.02122.
-
-    Examples
-    --------
-    >>> scores, labels, qptr = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0, 2])
-    >>> mean = np.mean(
-    ...     [StochasticRank("nDCG@1", draw=d).value_and_grad(scores, labels, qptr)[1] for d in range(10000)],
-    ...     axis=0,
-    ... )
-    >>> mean.round(2)  # density of N(0, 2) at 1: exp(-1/4) / sqrt(4 pi)
-    array([-0.22,  0.22])
-    """
-
-    smoothed_by: ClassVar[str] = "sigma"
-    measure: Any = "nDCG"
-    permutations: int = 3
-    sigma: float = 1.0
-    draw: int = 0
-
-
-_KEPT = frozenset({"smooth", "convex", "shift_invariant", "unit_interval", "value_free", "estimated"})
+_KEPT = frozenset({"smooth", "convex", "shift_invariant", "unit_interval", "value_free"})
 """Properties of a surrogate that its mean over scores with noise has too."""
 
 
@@ -240,7 +95,7 @@ class Gumbel(KernelSurrogate):
 
     @property
     def properties(self) -> frozenset[str]:
-        """random; smooth, convex, shift_invariant, unit_interval, value_free, estimated as the surrogate."""
+        """random; smooth, convex, shift_invariant, unit_interval, value_free as the surrogate."""
         inner: frozenset[str] = self.surrogate.properties
         return (inner & _KEPT) | {"random"}
 
