@@ -76,8 +76,8 @@ def test_every_command_with_a_model_reads_as_it_was_trained(files, tmp_path):
     both, one, other = (found.stdout.splitlines()[1:] for found in rows)
     assert [*one, *other] == both
     succeed("compare", gaps, zero, mean, *form)
-    for command in (("explain",), ("lab", "certify", "--eps", 0.3, "--delta", 0.3)):
-        by_gaps, by_zeros = (run(command[0], zero, data, *command[1:], *form) for data in (gaps, zeros))
+    for command, more in ((("explain",), ()), (("lab", "certify"), ("--eps", 0.3, "--delta", 0.3))):
+        by_gaps, by_zeros = (run(*command, zero, data, *more, *form) for data in (gaps, zeros))
         assert by_gaps.exit_code == 0, by_gaps.stderr
         assert by_gaps.stdout.replace(str(gaps), str(zeros)) == by_zeros.stdout
     told = run("predict", mean, gaps, "--missing", "zero")
@@ -102,3 +102,31 @@ def test_rankings_without_a_model_need_no_rule(files, tmp_path, ending):
     found, whole = (succeed("evaluate", of, scores, "-f", "tsv").stdout for of in (data, files / "whole.txt"))
     assert found == whole
     assert run("evaluate", data, scores, "--missing", "error").exit_code == 1
+
+
+def test_data_that_no_feature_is_taken_from_may_have_gaps(tmp_path):
+    """A list of topics in a LETOR file: only its queries count."""
+    (tmp_path / "topics.txt").write_text("1 qid:3 1:nan 2:1\n0 qid:3 1:2\n")
+    (tmp_path / "a.run").write_text("3 Q0 d1 1 2.0 A\n3 Q0 d2 2 1.0 A\n4 Q0 d1 1 1.0 A\n")
+    (tmp_path / "q.qrels").write_text("3 0 d1 1\n3 0 d2 0\n4 0 d1 1\n")
+    more = ("--bins", 0, "--topics", tmp_path / "topics.txt", "-o", tmp_path / "out.txt")
+    succeed("runs", "features", tmp_path / "a.run", "--qrels", tmp_path / "q.qrels", *more)
+    assert dx.read_letor(tmp_path / "out.txt").query_ids == (3,)
+
+
+@pytest.mark.filterwarnings("ignore:the log hardly")
+def test_features_of_a_log_say_what_their_gaps_mean(tmp_path):
+    """The error advises --missing, which the command must have."""
+    rows = ["session,query,doc,position,clicked\n"]
+    rng = np.random.default_rng(0)
+    for session in range(400):
+        for position, doc in enumerate(rng.permutation(4), start=1):
+            rows.append(f"{session},q{session % 5},d{doc},{position},{int(rng.random() < 0.6 / position)}\n")
+    (tmp_path / "log.csv").write_text("".join(rows))
+    cells = [f"q{i},d{j},{'' if i == j else i + j}\n" for i in range(5) for j in range(4)]
+    (tmp_path / "f.csv").write_text("qid,docno,x\n" + "".join(cells))
+    command = ("clicks", "propensities", tmp_path / "log.csv", "--method", "regression-em")
+    more = ("--features", tmp_path / "f.csv", "--resamples", 20)
+    refused = run(*command, *more)
+    assert (refused.exit_code, "--missing nan" in refused.stderr) == (1, True)
+    succeed(*command, *more, "--missing", "nan")

@@ -182,7 +182,7 @@ def read_rankings(runs: list[Path], columns: ColumnNames) -> list[Run]:
 
 def read_qrels(file: DataFile) -> Qrels:
     """Read judgments; a note says how negative ones count."""
-    qrels = file.qrels()
+    qrels: Qrels = file.qrels()
     if n_negative := int((qrels.labels < 0.0).sum()):
         remark(
             f"note: {n_negative:,} of {len(qrels.labels):,} labels of {file} are negative (down to "

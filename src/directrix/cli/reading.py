@@ -49,7 +49,7 @@ def _column(key: str) -> Any:
     )
 
 
-_Missing = Annotated[
+MissingOption = Annotated[
     Missing,
     Option(
         help="How to treat the feature values nan and NULL: as an error, as 0, or as missing (nan), for "
@@ -166,7 +166,7 @@ class EventColumns:
 class TrainingData(Columns):
     """Options for reading data without a model."""
 
-    missing: _Missing = Missing.error
+    missing: MissingOption = Missing.error
 
     def read(self, path: Path) -> Queries:
         """Read a data file into memory."""
@@ -481,13 +481,13 @@ def query_classes(path: Path) -> dict[str, str]:
     """
     from directrix.data.files import Problem, open_data, raise_problems, readable
 
-    file = DataFile(path)
-    if (query := next((name for name in QUERY if name in file.names), None)) is not None:
-        return _classes_of_table(file, query)
+    table = DataFile(path)
+    if (query := next((name for name in QUERY if name in table.names), None)) is not None:
+        return _classes_of_table(table, query)
     of_query: dict[str, str] = {}
     problems = []
-    with readable(path), open_data(path) as file:
-        for number, line in enumerate(file, start=1):
+    with readable(path), open_data(path) as lines:
+        for number, line in enumerate(lines, start=1):
             text = line.decode("utf-8-sig", "backslashreplace").strip()
             if not text:
                 continue

@@ -25,7 +25,6 @@ from directrix.cli.reading import (
     same_features,
 )
 from directrix.data.columns import RECOGNIZED, ColumnNames
-from directrix.data.file import DataFile
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError, short_text
 
@@ -252,7 +251,8 @@ def train_command(
     start = time.perf_counter()
     if is_on_cluster():
         _check_shards(train, valid, report, search, reading)
-        _train_shards(search, plan, train, valid, output, form, start, resume=resume)
+        judged = valid if valid is None or is_sharded(valid) else reading.read(valid)
+        _train_shards(search, plan, train, judged, output, form, start, resume=resume)
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
@@ -340,7 +340,7 @@ def _train_shards(
 
     answers = output.with_name(f"{output.name}.answers")
     queries = open_shards(train)
-    validation = open_shards(valid) if is_sharded(valid) else DataFile(valid).queries()
+    validation = open_shards(valid) if isinstance(valid, Path) else valid
     plan = plan.with_settings(search.constraints(queries))
     with keep_answers(answers, resume=resume):
         search_and_save(partial(run_search, plan, queries, validation), search, output, form, start)

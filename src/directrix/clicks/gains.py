@@ -285,7 +285,7 @@ def documents_of(features: Any, where: str) -> Queries:
     if isinstance(features, Queries):
         q = features
     elif isinstance(features, str | os.PathLike):
-        q = DataFile(features, names).queries(missing="nan")
+        q = DataFile(features, names).queries("nan")
     else:
         arrays = arrays_of_queries(features, names)
         categories = arrays.pop("categories")

@@ -10,8 +10,9 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.clicks.inputs import LogArgument
+from directrix.cli.options import Missing
 from directrix.cli.output import progress_bar, save_report, show
-from directrix.cli.reading import LogColumns, check_writable
+from directrix.cli.reading import LogColumns, MissingOption, check_writable
 
 if TYPE_CHECKING:
     pass
@@ -33,6 +34,7 @@ def propensities_command(
     positions: Annotated[
         int | None, options.option(min=2, help="Number of positions, from the first. Default: all.")
     ] = None,
+    missing: MissingOption = Missing.error,
     columns: LogColumns,
     resamples: Annotated[int, Option(min=20, help="Number of bootstrap samples of queries.")] = 200,
     seed: options.SeedOption = 0,
@@ -50,7 +52,7 @@ def propensities_command(
 
     check_writable(report, log, features)
     read = columns.read(log)
-    of_documents = None if features is None else columns.features(features).queries()
+    of_documents = None if features is None else columns.features(features).queries(missing.value)
     with progress_bar("samples of queries") as progress:
         found = propensities(
             read,

@@ -198,5 +198,5 @@ def _words(text: str) -> list[str]:
         with readable(path), open_data(path) as file:
             return [word for line in file for word in line.decode("utf-8", "backslashreplace").split()]
     if Path(text).is_file():
-        return [str(query) for query in DataFile(text).queries().query_ids]
+        return [str(query) for query in DataFile(text).queries("nan").query_ids]
     return text.replace(",", " ").split()
