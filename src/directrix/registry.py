@@ -133,7 +133,7 @@ COMMANDS = {
     "methods": "train",
     **{name: name for name in ("reproduce", "demo", "doctor")},
 }
-"""Commands in the order of ``directrix --help``, and their modules in ``directrix.cli``, each with a function
+"""Commands in the order of the help, and their modules in ``directrix.cli``, each with a function
 NAME_command; a word before the name is a group of commands."""
 
 BY_TEXT = (

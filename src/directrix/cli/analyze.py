@@ -10,6 +10,7 @@ import typer
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.advice import message_of
 from directrix.cli.options import Format
 from directrix.cli.reading import ModelData, TrainingData, check_writable, load_model, query_classes
 from directrix.cli.show import echo, progress_bar, remark, save_report, show
@@ -283,7 +284,7 @@ def _defined_for(surrogates: list[Any], queries: Queries) -> list[Any]:
         try:
             surrogate.prepare(queries.labels, queries.qptr)
         except InputError as error:
-            remark(f"note: {surrogate!r} is left out: {error}")
+            remark(f"note: {surrogate!r} is left out: {message_of(error)}")
         else:
             defined.append(surrogate)
     return defined

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from directrix.errors import NO_ITEMS, InputError, first_repeated, in_words, short_text
+from directrix.errors import NO_ITEMS, Advice, InputError, first_repeated, in_words, short_text
 
 QUERY = ("qid", "query_id", "q_id", "query-id", "topic", "query")
 DOC = ("docno", "doc_id", "docid", "corpus-id", "document", "doc")
@@ -176,9 +176,7 @@ def find(
             f"{what}: there is no column {in_words(map(str, wanted), 'or')}; "
             f"{f'did you mean {near[0]!r}? The' if asked is not None and near else 'the'} columns are "
             f"{column_list(known)}.",
-            python=f"Type {call}, {key}={'[NAME, ...]' if key in _SEVERAL else 'NAME'}).",
-            shell=f"Type {OPTIONS.get(key, f'--{key}-column')} "
-            f"{'NAME,OTHER' if key in _SEVERAL else 'NAME'}.",
+            Advice("columns" if key in _SEVERAL else "column", call=call, key=key),
         )
     if (times := list(known).count(name)) > 1:
         raise InputError(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from directrix.data.columns import RECOGNIZED, ColumnNames
 from directrix.data.files import COMPRESSED, open_data, readable, replacing, to_number, without_compression
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
@@ -91,7 +91,8 @@ class Format:
         if not self.opener:
             raise InputError(
                 f"{path} is text, which must be read into memory; to leave features in a file rewrite it "
-                f"first: `directrix convert {path} {path.with_suffix('.arrow')}`, and give the new file."
+                "first, and give the new file.",
+                Advice("convert", old=path, new=path.with_suffix(".arrow")),
             )
         q: Queries = _load(self.opener)(path, **self.check_names(path, columns))
         return q

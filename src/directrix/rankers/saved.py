@@ -34,7 +34,7 @@ from directrix.data.checks import MISSING
 from directrix.data.files import open_compressed, path_of, readable, replacing
 from directrix.data.frames import Categories, categories_from
 from directrix.data.scale import RAW, Scale, ScaleUnion, fills_missing, kinds_of, scale_from_json
-from directrix.errors import InputError, first_repeated, short_text
+from directrix.errors import Advice, InputError, first_repeated, short_text
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import Activation, MLPModel
 from directrix.models.stumps import StumpModel, check_count
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
 FORMAT = "directrix/1"
-_HINT = "Save the model again with ranker.save(path), or train it again with `directrix train`."
+_HINT = "Save the model again with ranker.save(path), or train it again."
 _COUNTS = range(1, 1 << 31)
 _SIZES = range(1 << 63)
 
@@ -167,8 +167,7 @@ class SavedModel:
         if self.calibration is None:
             raise InputError(
                 "this model is not calibrated, so its scores are not probabilities.",
-                python="Type ranker.calibrate(queries) with queries that were not trained on.",
-                shell="Type `directrix calibrate MODEL DATA -o OUT` with data that were not trained on.",
+                Advice("calibrate"),
             )
         return self.calibration(scores)
 
@@ -211,8 +210,7 @@ class SavedModel:
         except ValueError as error:
             raise InputError(
                 f"{path}: not written, because the model holds NaN or infinite numbers.",
-                python="Scale the features (scale='standard') or lower the learning rate, and train again.",
-                shell="Scale the features (--scale standard) or lower the learning rate, and train again.",
+                "Train again with a lower learning rate, or with the scale 'standard'.",
             ) from error
         with replacing(path) as file:
             file.write(text.encode())
@@ -229,7 +227,7 @@ class SavedModel:
         if not isinstance(stated, str) or not stated.startswith("directrix/"):
             raise InputError(
                 f'{path}: is not a model, which begins with {{"format": "{FORMAT}", ...}}. Give a file that '
-                "`directrix train` or ranker.save wrote."
+                "the command line or ranker.save wrote."
             )
         if stated != FORMAT:
             raise InputError(

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries, need_queries
 from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
-from directrix.errors import InputError, NotConverged, warn
+from directrix.errors import Advice, InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS, to_entries
@@ -98,8 +98,8 @@ class StoredRanker(Ranker):
         if valid is not None and not can_choose(measure, valid):
             warn(
                 f"{measure.name} has the same value for every ranking of the validation queries and cannot "
-                "choose a step: they are left out, and the last step is kept. Give eval_set (valid, --valid) "
-                "queries with documents of different labels, and check their qid or group.",
+                "choose a step: they are left out, and the last step is kept.",
+                advice=Advice("ordered-valid"),
                 stacklevel=5,
             )
             valid = None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.scale import is_by_query
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.kinds import MODELS
@@ -173,8 +173,7 @@ def candidates_of(
             f"{', '.join(names)}: cannot keep to {' and '.join(constraints)}. Bounds are for linear models, "
             "monotone features for linear models, networks and trees; the trainers lbfgs, sgd, adam and "
             "coordinate-ascent keep to them.",
-            python="Type e.g. method='ApproxNDCG'.",
-            shell="Type e.g. --method ApproxNDCG.",
+            Advice("constrained-method"),
         )
     return kept, tuple(name for name in names if name not in {c.name for c in kept})
 
@@ -210,7 +209,6 @@ def _with_models(candidates: list[Candidate], models: Collection[str] | None) ->
             f"models={sorted(models)}: "
             + (f"there is no model {unknown[0]!r}" if unknown else "no candidate has one of these models")
             + f"; models are {', '.join(MODELS)}.",
-            python="Type e.g. models=['linear'].",
-            shell="Type e.g. --model linear.",
+            Advice("models"),
         )
     return matching

@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers
-from directrix.errors import InputError, amount
+from directrix.errors import Advice, InputError, amount
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
 from directrix.rankers.means import can_choose, values_of
@@ -64,8 +64,7 @@ def search_folds(
     if folds > q.n_queries:
         raise InputError(
             f"folds={folds} for {amount(q.n_queries, 'queries')}: every fold needs a validation query.",
-            python=f"Type at most folds={q.n_queries}, or leave it out for {_FOLDS}.",
-            shell=f"Type at most --folds {q.n_queries}, or leave it out for {_FOLDS}.",
+            Advice("folds", most=q.n_queries, default=_FOLDS),
         )
     number = fold_numbers(q.n_queries, max(folds, _FOLDS if folds == 1 else 2), seed=seed)
     parts = [

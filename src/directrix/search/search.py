@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.checks import check_unrepeated, weights_of
 from directrix.data.queries import Queries
-from directrix.errors import InputError, warn
+from directrix.errors import Advice, InputError, warn
 from directrix.export.engine import checker
 from directrix.export.target import target as export_target
 from directrix.measures.base import RankingMeasure
@@ -86,7 +86,7 @@ class AutoRanker(Ranker):
         Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. with ``single`` for an engine
         that runs linear models. Default: all that are installed.
     by_query : bool
-        Also try scaling by query, as `directrix train` does, which is better if the level of features differs
+        Also try scaling by query, as the command line does, which is better if the level of features differs
         between queries. ``predict`` may then need ``qid``, and all documents of a query.
     folds : int >= 1, optional
         Without an ``eval_set``: every candidate is evaluated by cross-validation in this number of folds, and
@@ -257,8 +257,7 @@ class AutoRanker(Ranker):
         if not kept:
             raise InputError(
                 "every candidate scales features by query, which is excluded.",
-                python="Type by_query=True.",
-                shell="Leave out --no-by-query.",
+                Advice("by-query"),
             )
         tried = distinct(kept)
         reasons = {
@@ -473,14 +472,12 @@ def _checked(q: Queries, valid: Any, weights: Weights, n_jobs: int, time_budget:
     if n_jobs != 1 and time_budget is not None:
         raise InputError(
             f"{n_jobs} training runs at a time cannot share a time budget.",
-            python="Leave out n_jobs or time_budget.",
-            shell="Leave out --jobs or --time-budget.",
+            Advice("jobs-or-budget"),
         )
     if valid is not None and valid is not q and same_rows(valid, q):
         raise InputError(
             "the validation data hold the same rows as the training data, so overfitting cannot be detected.",
-            python="Leave them out: the choice is then made by cross-validation.",
-            shell="Leave out --valid: the choice is then made by cross-validation.",
+            Advice("no-valid"),
         )
     by_document, by_query = weights
     return (
