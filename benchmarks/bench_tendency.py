@@ -4,8 +4,8 @@
 
 1. Seconds for 100 models, the 106 queries of OHSUMED and 12 surrogates, kernels warmed; the goal is 60 s on
    two threads.
-2. eps* of every surrogate in the list of ``directrix tendency`` against the measure that it stands for: on
-   OHSUMED, and with documents whose features are equal to those of another one left out. No linear model
+2. eps* of every surrogate in the list of ``directrix lab tendency`` against the measure that it stands for:
+   on OHSUMED, and with documents whose features are equal to those of another one left out. No linear model
    parts these, so that they tie however steep a sigmoid is.
 
 DATA as in letor.py. Weights are uniform on the sphere of radius 1: alpha and sigma are in that unit.

@@ -205,12 +205,26 @@ def commands() -> Iterator[tuple[str, Any]]:
             for test in ("paired-t", "wilcoxon", "sign", "randomization", "tukey", "randomized-tukey"):
                 output = command("compare", files["test"], *models, "--test", test, "--format", "json")
                 yield f"{name} compare {test}", numbers(output)
-            output = command("certify", models[1], files["train"], "-m", "AP", "--exact", "--format", "json")
+            output = command(
+                "lab", "certify", models[1], files["train"], "-m", "AP", "--exact", "--format", "json"
+            )
             yield f"{name} certify", numbers(output)
-            yield f"{name} tendency", numbers(command("tendency", files["test"], "--format", "json"))
+            yield f"{name} tendency", numbers(command("lab", "tendency", files["test"], "--format", "json"))
             cells = Path(folder) / f"{name}-cells"
             output = command(
-                *("crossval", files["train"], "--folds", 3, "--jobs", 1, "-o", cells, "--format", "json"),
+                *(
+                    "lab",
+                    "crossval",
+                    files["train"],
+                    "--folds",
+                    3,
+                    "--jobs",
+                    1,
+                    "-o",
+                    cells,
+                    "--format",
+                    "json",
+                ),
                 *("--method", "Regression", "--method", "ListNet"),
             )
             yield f"{name} crossval", numbers(output)
@@ -220,7 +234,7 @@ def papers() -> Iterator[tuple[str, Any]]:
     """The numbers of every table that the quick reproductions write as CSV."""
     for paper in PAPERS:
         with tempfile.TemporaryDirectory() as folder:
-            command("reproduce", paper, "--data", DATA, "--quick", "-o", folder)
+            command("lab", "reproduce", paper, "--data", DATA, "--quick", "-o", folder)
             for file in sorted(Path(folder).rglob("*.csv")):
                 words = file.read_text(encoding="utf-8").replace("\n", ",").split(",")
                 rows = [value for word in words if (value := number(word)) is not None]

@@ -14,6 +14,7 @@ import directrix
 from directrix.advice import PYTHON
 from directrix.cli.advice import SHELL, message_of
 from directrix.errors import EXTRAS, Advice, InputError, MissingExtra, warn
+from directrix.registry import COMMANDS
 
 SOURCE = Path(directrix.__file__).parent
 
@@ -79,7 +80,13 @@ def test_templates_take_the_values_that_are_given():
             assert names_in(PYTHON[key]) | names_in(SHELL[key]) == values, f"{place}: {key}"
 
 
+def test_commands_that_a_shell_is_told_to_type_exist():
+    for key, template in SHELL.items():
+        for command in re.findall(r"directrix ([a-z]+(?: [a-z]+)?)", "" if callable(template) else template):
+            assert {command, command.split()[0]} & set(COMMANDS), f"{key}: {command}"
+
+
 def test_no_module_below_the_command_line_says_what_to_type_in_a_shell():
     for path in sorted(SOURCE.rglob("*.py")):
         if path.parent.name != "cli":
-            assert not re.search(r"`directrix [a-z]", path.read_text()), path
+            assert not re.search(r"`directrix ([a-z]|\"$)", path.read_text(), re.M), path

@@ -118,20 +118,32 @@ TARGETS = {
 """Formats that a fitted ranker is exported to."""
 
 COMMANDS = {
-    **dict.fromkeys(("train", "predict", "calibrate"), "train"),
-    **dict.fromkeys(("evaluate", "compare"), "evaluate"),
-    "crossval": "crossval",
-    **dict.fromkeys(("certify", "tendency", "describe", "explain"), "analyze"),
+    "train": "train",
+    "predict": "train",
+    "evaluate": "evaluate",
+    "compare": "evaluate",
+    "explain": "analyze",
+    "describe": "analyze",
     "export": "export",
-    **dict.fromkeys(("convert", "interactions", "shard", "features"), "data"),
-    **dict.fromkeys(("index", "candidates", "text_features", "rerank", "fuse", "reconcile"), "text"),
-    **dict.fromkeys(
-        ("clicks describe", "clicks model", "clicks propensities", "clicks interleave", "clicks simulate"),
-        "clicks",
-    ),
-    **dict.fromkeys(("clicks train", "clicks evaluate"), "counterfactual"),
+    "convert": "data",
+    "doctor": "doctor",
+    "calibrate": "train",
+    "demo": "demo",
     "methods": "train",
-    **{name: name for name in ("reproduce", "demo", "doctor")},
+    **{f"text {name}": "text" for name in ("index", "candidates", "features", "rerank")},
+    "runs fuse": "text",
+    "runs features": "data",
+    "runs reconcile": "text",
+    **{
+        f"clicks {name}": "clicks" for name in ("describe", "model", "propensities", "interleave", "simulate")
+    },
+    **{f"clicks {name}": "counterfactual" for name in ("train", "evaluate")},
+    "events interactions": "data",
+    "lab crossval": "crossval",
+    "lab certify": "analyze",
+    "lab tendency": "analyze",
+    "lab reproduce": "reproduce",
+    "cluster shard": "data",
 }
 """Commands in the order of the help, and their modules in ``directrix.cli``, each with a function
 NAME_command; a word before the name is a group of commands."""

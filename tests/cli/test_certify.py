@@ -1,4 +1,4 @@
-"""``directrix certify`` through its options, as registered or not."""
+"""``directrix lab certify`` through its options, as registered or not."""
 
 import json
 from functools import partial
@@ -18,7 +18,7 @@ CHOSEN = {"eps": 0.1, "delta": 0.1, "steps": [0.1, 1.0]}
 @pytest.fixture(scope="module")
 def call(files):
     """Run the command on the trained model and its training data."""
-    return partial(run, "certify", files.model, files.train)
+    return partial(run, "lab", "certify", files.model, files.train)
 
 
 def test_json_is_the_certificate(call, files):

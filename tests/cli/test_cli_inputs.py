@@ -41,18 +41,18 @@ def pipe(path, *arguments):
 
 def test_every_command_that_reads_data_names_columns():
     for command in COMMANDS:
-        of_texts = ("index", "candidates", "text_features", "rerank")  # have --id-column
+        of_texts = ("text index", "text candidates", "text features", "text rerank")  # have --id-column
         reads = command not in (
             "methods",
-            "reproduce",
+            "lab reproduce",
             "demo",
             "clicks describe",
             "clicks model",
             "clicks propensities",
-            "interactions",
+            "events interactions",
             *of_texts,
         )
-        done = run(*command.replace("_", "-").split(), "--qid-column", "T", "--help")
+        done = run(*command.split(), "--qid-column", "T", "--help")
         assert (done.exit_code == 0) == reads, command
 
 
@@ -62,8 +62,8 @@ def test_every_command_that_reads_data_names_columns():
         ("evaluate", "TABLE", "SCORES", "-f", "json"),
         ("compare", "TABLE", "SCORES", "MODEL", "-f", "json"),
         ("predict", "MODEL", "TABLE", "--run", "tag"),
-        ("certify", "MODEL", "TABLE", "-f", "json"),
-        ("tendency", "TABLE", "--models", "3", "-s", "ApproxNDCG,ListNet", "-f", "json"),
+        ("lab", "certify", "MODEL", "TABLE", "-f", "json"),
+        ("lab", "tendency", "TABLE", "--models", "3", "-s", "ApproxNDCG,ListNet", "-f", "json"),
         ("doctor", "TABLE", "-f", "json"),
     ],
     ids=lambda command: command[0],
@@ -97,7 +97,7 @@ def test_training_and_conversion_name_columns(files, tables, tmp_path):
     q, r = dx.read_letor(tmp_path / "a.txt"), dx.read_letor(files.test)
     assert (q.query_ids, q.features.tolist()) == (r.query_ids, r.features.tolist())
     done = succeed(
-        *("crossval", tables.test),
+        *("lab", "crossval", tables.test),
         *NAMES,
         *("--method", "Regression,ListNet", "--folds", 3, "--set", "max_iter=2", "--jobs", 1),
         *("-o", tmp_path / "cv", "-f", "json", "-m", "AP,nDCG@5"),
@@ -133,8 +133,8 @@ INPUTS = [
     (("compare", "DATA", "-", "MODEL", "-f", "json", "--against", "-"), "scores"),
     (("predict", "MODEL", "-"), "test"),
     (("predict", "-", "DATA"), "model"),
-    (("certify", "MODEL", "-", "-f", "json"), "test"),
-    (("tendency", "-", "--models", "3", "-s", "ApproxNDCG", "-f", "json"), "test"),
+    (("lab", "certify", "MODEL", "-", "-f", "json"), "test"),
+    (("lab", "tendency", "-", "--models", "3", "-s", "ApproxNDCG", "-f", "json"), "test"),
     (("doctor", "-", "-f", "json"), "test"),
 ]
 
@@ -160,7 +160,7 @@ def test_training_conversion_and_folds_read_standard_input(files, tables, tmp_pa
     assert done.exit_code == 0, done.stderr
     assert pipe(tmp_path / "a.parquet", "doctor", "-").exit_code == 0
     done = pipe(
-        *(files.train, "crossval", "-", "--method", "Regression", "--folds", 3, "--jobs", 1),
+        *(files.train, "lab", "crossval", "-", "--method", "Regression", "--folds", 3, "--jobs", 1),
         *("-o", tmp_path / "cv"),
     )
     assert done.exit_code == 0, done.stderr
@@ -173,10 +173,13 @@ def test_runs_and_judgments_read_standard_input(files, tmp_path):
     expected = run("evaluate", qrels, ranking, "-f", "json").stdout
     assert pipe(ranking, "evaluate", qrels, "-", "-f", "json").stdout == expected.replace(str(ranking), "-")
     assert pipe(qrels, "evaluate", "-", ranking, "-f", "json").stdout == expected
-    done = pipe(ranking, "features", "-", "--qrels", qrels, "--bins", 2, "-o", tmp_path / "f.txt")
+    done = pipe(ranking, "runs", "features", "-", "--qrels", qrels, "--bins", 2, "-o", tmp_path / "f.txt")
     assert done.exit_code == 0, done.stderr
     assert (
-        pipe(qrels, "features", ranking, "--qrels", "-", "--bins", 2, "-o", tmp_path / "g.txt").exit_code == 0
+        pipe(
+            qrels, "runs", "features", ranking, "--qrels", "-", "--bins", 2, "-o", tmp_path / "g.txt"
+        ).exit_code
+        == 0
     )
     assert (tmp_path / "f.txt").read_text() == (tmp_path / "g.txt").read_text()
 

@@ -143,14 +143,21 @@ def test_a_folder_that_may_not_be_written_to_is_noticed_before_the_work(
         "train": ("train", files.train, *(("-o", "m.json", "--report") if place == "report" else ("-o",))),
         "predict": ("predict", files.model, files.test, "-o"),
         "convert": ("convert", files.test),
-        "certify": ("certify", files.model, files.train, "--polish", "-o"),
+        "certify": ("lab", "certify", files.model, files.train, "--polish", "-o"),
         "compare": ("compare", files.test, files.model, files.scores, "--report"),
-        "crossval": ("crossval", files.train, "--method", "Regression", "-o"),
+        "crossval": ("lab", "crossval", files.train, "--method", "Regression", "-o"),
         "demo": ("demo", "-o"),
-        "features": ("features", files.scores, "--qrels", files.test, "-o"),
-        "reproduce": ("reproduce", "qin2010", "--data", tmp_path, "--page" if place == "report" else "-o"),
+        "features": ("runs", "features", files.scores, "--qrels", files.test, "-o"),
+        "reproduce": (
+            "lab",
+            "reproduce",
+            "qin2010",
+            "--data",
+            tmp_path,
+            "--page" if place == "report" else "-o",
+        ),
     }[command]
-    if command not in ("crossval", "demo", "reproduce"):  # they make folders
+    if command not in {"crossval", "demo", "reproduce"}:  # they make folders
         locked = "locked/out.txt"
     assert "cannot be written (Permission denied)" in refused(*arguments, locked)
     assert list((tmp_path / "locked").iterdir()) == []

@@ -250,7 +250,7 @@ def test_python_m_is_the_command():
 
 
 def test_a_shell_can_complete_the_names_of_commands():
-    asked = {"_DIRECTRIX_COMPLETE": "complete_bash", "COMP_WORDS": "directrix cro", "COMP_CWORD": "1"}
+    asked = {"_DIRECTRIX_COMPLETE": "complete_bash", "COMP_WORDS": "directrix lab cro", "COMP_CWORD": "2"}
     done = subprocess.run(
         [sys.executable, "-m", "directrix"], capture_output=True, text=True, env={**os.environ, **asked}
     )
@@ -259,7 +259,7 @@ def test_a_shell_can_complete_the_names_of_commands():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_names_arguments_in_capitals_and_no_types_of_python(command):
-    *group, word = command.replace("_", "-").split()
+    *group, word = command.split()
     assert word in run(*group, "--help").stdout
     assert (group or [word])[0] in run("--help").stdout
     text = succeed(*group, word, "--help").stdout
@@ -271,7 +271,7 @@ def test_help_names_arguments_in_capitals_and_no_types_of_python(command):
 
 def test_the_list_of_commands_has_their_first_sentence_alone():
     text = " ".join(re.sub("[│╭╮╰╯─]", " ", succeed("--help").stdout).split())
-    assert "Test which of several rankings of the same queries differ by more than chance. crossval " in text
+    assert "Test which of several rankings of the same queries differ by more than chance. explain " in text
     assert "Exit status 3" in succeed("compare", "--help").stdout
 
 

@@ -91,7 +91,7 @@ def test_latex_is_two_tables(invoke, files, rankings):
 
 
 @pytest.mark.parametrize(
-    ("command", "name"), [("evaluate", "t"), ("compare", "the runs"), ("fuse", "the runs")]
+    ("command", "name"), [("evaluate", "t"), ("compare", "the runs"), ("runs fuse", "the runs")]
 )
 def test_queries_of_runs_and_qrels_without_a_match_are_counted(tmp_path, command, name):
     def runs(queries):
@@ -102,12 +102,12 @@ def test_queries_of_runs_and_qrels_without_a_match_are_counted(tmp_path, command
 
     qrels = tmp_path / "qrels"
     qrels.write_text("".join(f"{q} 0 d{d} {int(d < 2)}\n" for q in range(8) for d in range(4)))
-    option = ["--qrels"] if command == "fuse" else []
-    rest = ["--folds", "2"] if command == "fuse" else []
-    shown = run(command, *option, qrels, *runs(range(2, 11)), *rest).stderr
+    option = ["--qrels"] if command == "runs fuse" else []
+    rest = ["--folds", "2"] if command == "runs fuse" else []
+    shown = run(*command.split(), *option, qrels, *runs(range(2, 11)), *rest).stderr
     found = f"note: 6 of 9 queries of {name} are judged, and 2 judged queries are not in {name}; only those"
     assert found in shown
-    assert "queries of " not in run(command, *option, qrels, *runs(range(8)), *rest).stderr
+    assert "queries of " not in run(*command.split(), *option, qrels, *runs(range(8)), *rest).stderr
     if command == "evaluate":
         assert "note: 1 of 1 query of t is judged, and 7 judged" in run(command, qrels, *runs([2])).stderr
 

@@ -1,4 +1,4 @@
-"""``directrix crossval``: its table in all forms, a run that was killed, and what it refuses."""
+"""``directrix lab crossval``: its table in all forms, a run that was killed, and what it refuses."""
 
 import json
 import os
@@ -35,14 +35,18 @@ def folds(tmp_path_factory):
 def done(folds, tmp_path_factory):
     """The folder of a finished run, and its JSON."""
     folder = tmp_path_factory.mktemp("out") / "cv"
-    result = succeed("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", "json")
+    result = succeed(
+        "lab", "crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", "json"
+    )
     return folder, json.loads(result.stdout), result
 
 
 def test_the_page_has_the_tables_and_every_test_query(done, folds, tmp_path):
     folder, document, _ = done
     page = tmp_path / "crossval.html"
-    result = succeed("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--report", page)
+    result = succeed(
+        "lab", "crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--report", page
+    )
     assert f"open: {page}" in result.stderr
     shown = page.read_text(encoding="utf-8")
     for title in ("2 methods by AP and nDCG@3", "Test queries, convention letor3", "Query by query"):
@@ -98,7 +102,7 @@ def test_the_folder_holds_the_trainings_and_what_they_depend_on(done):
 def test_other_forms_are_printed_from_the_folder(done, folds, form):
     folder, document, _ = done
     before = (folder / "cells.jsonl").read_bytes()
-    result = run("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", form)
+    result = run("lab", "crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", form)
     assert (folder / "cells.jsonl").read_bytes() == before
     mean, text = document["rows"][3]["mean"], result.stdout
     if form == "tsv":
@@ -125,7 +129,7 @@ def test_another_method_is_added_to_a_folder(done, folds, tmp_path):
     folder = shutil.copytree(folder, tmp_path / "cv")  # the other tests count what is in theirs
     before = (folder / "cells.jsonl").read_bytes()
     more = (*OPTIONS, "--method", "ListMLE", "--convention", "letor3", "-o", folder, "--format", "json")
-    result = run("crossval", folds, *more)
+    result = run("lab", "crossval", folds, *more)
     assert (folder / "cells.jsonl").read_bytes().startswith(before)
     assert json.loads(result.stdout)["rows"][:4] == document["rows"]
 
@@ -134,7 +138,9 @@ def test_one_file_is_cut_into_folds_by_query(tmp_path):
     q = letor_queries(12)
     write_letor(q, tmp_path / "data.txt")
     options = ("--folds", 4, "--seed", 3, "-m", "AP", "-o", tmp_path / "cv", "--format", "json", "--jobs", 1)
-    document = json.loads(run("crossval", tmp_path / "data.txt", "--method", "regression", *options).stdout)
+    document = json.loads(
+        run("lab", "crossval", tmp_path / "data.txt", "--method", "regression", *options).stdout
+    )
     found = cross_validate(k_fold_splits(q, 4, seed=3), ["Regression"], ["AP"])
     assert document["rows"][0]["folds"] == list(found.folds_of("Regression", "AP"))
     assert document["rows"][0]["method"] == "Regression"
@@ -143,7 +149,9 @@ def test_one_file_is_cut_into_folds_by_query(tmp_path):
 
 def test_set_and_select_reach_the_trainings(folds, tmp_path):
     options = (*OPTIONS, "--select", "nDCG@3", "--set", "l2=0.5")
-    document = json.loads(run("crossval", folds, *options, "-o", tmp_path / "cv", "--format", "json").stdout)
+    document = json.loads(
+        run("lab", "crossval", folds, *options, "-o", tmp_path / "cv", "--format", "json").stdout
+    )
     assert document["select"] == "nDCG@3"
     assert {settings["l2"] for settings in document["rows"][2]["selected"]} == {0.5}
     assert document["rows"][0]["selected"] == [{}, {}, {}]  # has no such setting
@@ -175,7 +183,18 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_table(done, folds, tmp_path
     folder = tmp_path / "cv"
     arguments = [
         str(a)
-        for a in ("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--format", "json")
+        for a in (
+            "lab",
+            "crossval",
+            folds,
+            *OPTIONS,
+            "--convention",
+            "letor3",
+            "-o",
+            folder,
+            "--format",
+            "json",
+        )
     ]
     environment = {**os.environ, "PYTHONPATH": str(Path(directrix.__file__).parents[1])}
     running = subprocess.Popen(
@@ -206,11 +225,11 @@ def test_a_run_of_other_settings_or_data_is_refused(done, folds, tmp_path):
     before = (folder / "cells.jsonl").read_bytes()
     for other in (("--seed", 1), ("--set", "l2=1.0"), ("--convention", "trec_eval")):
         assert "which cannot be resumed with" in refused(
-            "crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, *other
+            "lab", "crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, *other
         )
     other = letor_folder(tmp_path / "other", seed=9)
     assert 'belongs to a run with data "sha256:' in refused(
-        "crossval", other, *OPTIONS, "--convention", "letor3", "-o", folder
+        "lab", "crossval", other, *OPTIONS, "--convention", "letor3", "-o", folder
     )
     assert (folder / "cells.jsonl").read_bytes() == before
 
@@ -235,7 +254,18 @@ def test_a_measure_whose_module_was_edited_is_refused(folds, tmp_path, monkeypat
         )
         measure = "edited_measure:Steep@5"
         return run(
-            "crossval", folds, "--method", "Regression", *options, "-m", measure, "--jobs", 1, "-o", "cv"
+            "lab",
+            "crossval",
+            folds,
+            "--method",
+            "Regression",
+            *options,
+            "-m",
+            measure,
+            "--jobs",
+            1,
+            "-o",
+            "cv",
         )
 
     assert after(1.0).exit_code == 0
@@ -262,11 +292,11 @@ def test_what_is_wrong_is_said_before_anything_is_done(folds, tmp_path):
         ((), 2, "--method"),
     ]
     for options, status, message in cases:
-        result = run("crossval", folds, *options, "-o", tmp_path / "cv")
+        result = run("lab", "crossval", folds, *options, "-o", tmp_path / "cv")
         assert result.exit_code == status, options
         assert message in " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split()), options
     assert "has no folder Fold1" in refused(
-        "crossval", tmp_path, "--method", "Regression", "-o", tmp_path / "cv"
+        "lab", "crossval", tmp_path, "--method", "Regression", "-o", tmp_path / "cv"
     )
     assert not (tmp_path / "cv").exists()
 
@@ -282,7 +312,7 @@ def test_candidates_that_could_not_be_trained_are_named(folds, tmp_path, monkeyp
 
     plain = crossval.train_candidate
     monkeypatch.setattr(crossval, "train_candidate", fussy)
-    result = run("crossval", folds, *OPTIONS, "-o", tmp_path / "cv")
+    result = run("lab", "crossval", folds, *OPTIONS, "-o", tmp_path / "cv")
     assert "note: RankCosine, Fold1: 2 of 4 candidates could not be trained: labels 0 and 1" in result.stderr
 
 
@@ -296,7 +326,7 @@ def test_json_has_the_value_of_every_test_query(done, folds):
 def test_shards_at_the_same_time_end_in_the_same_table(done, folds, tmp_path):
     """Three processes on one folder, as the jobs of an array."""
     folder = tmp_path / "cv"
-    command = list(map(str, ("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder)))
+    command = list(map(str, ("lab", "crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder)))
     code = "from directrix.cli.main import app; app()"
     environment = {**os.environ, "PYTHONPATH": str(Path(directrix.__file__).parents[1])}
     running = [
@@ -325,7 +355,9 @@ def test_shards_at_the_same_time_end_in_the_same_table(done, folds, tmp_path):
 def test_the_table_for_a_paper(done, folds, tmp_path):
     folder, document, _ = done
     path = tmp_path / "table.tex"
-    result = succeed("crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--latex", path)
+    result = succeed(
+        "lab", "crossval", folds, *OPTIONS, "--convention", "letor3", "-o", folder, "--latex", path
+    )
     assert f"saved: {path}" in result.stderr
     caption, heads, rows = read_table(path.read_text())
     assert heads == ["", "AP", "nDCG@3"]
@@ -370,7 +402,7 @@ def test_methods_of_ones_own_are_compared_with_published_ones(folds, tmp_path, m
     def crossval(factor, methods, *options):
         sys.modules.pop("own_loss", None)
         Path("own_loss.py").write_text(OWN.replace("FACTOR", factor))
-        return run("crossval", folds, "--method", methods, "-m", "AP", "--jobs", 1, *options)
+        return run("lab", "crossval", folds, "--method", methods, "-m", "AP", "--jobs", 1, *options)
 
     methods = "Regression,own_loss:Pull,own_loss:ours,own_loss:ranker"
     result = crossval("2.0", methods, "--format", "json", "--latex", "table.tex")
@@ -399,7 +431,7 @@ def test_a_surrogate_whose_module_was_edited_is_refused(folds, tmp_path, monkeyp
         Path("own_loss.py").write_text(
             OWN.replace("-2.0 * self", f"-{factor} * self").replace("FACTOR", "2.0")
         )
-        result = run("crossval", folds, "--method", "own_loss:Pull", "-m", "AP", "--jobs", 1)
+        result = run("lab", "crossval", folds, "--method", "own_loss:Pull", "-m", "AP", "--jobs", 1)
         assert result.exit_code == status
     assert "crossval/cells.jsonl: surrogate Pull changed" in result.stderr
 
@@ -419,6 +451,6 @@ def test_wrong_shards_and_tables_are_said_before_anything_is_done(folds, tmp_pat
         (("--method", "json:JSONDecoder"), "method JSONDecoder must be a surrogate (value_and_grad)"),
     ]
     for options, message in cases:
-        found = refused("crossval", folds, *options, "-o", tmp_path / "cv", status=2)
+        found = refused("lab", "crossval", folds, *options, "-o", tmp_path / "cv", status=2)
         assert message in re.sub("[╭╮╰╯─]", "", found), options
     assert not (tmp_path / "cv").exists()

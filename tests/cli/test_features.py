@@ -1,4 +1,4 @@
-"""``directrix features``: what it writes reads back, trains, and has the same columns for other topics."""
+"""``directrix runs features``: its files read back, train, and have the same columns for other topics."""
 
 import json
 
@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from tests.commands import refused, run, succeed
 
 import directrix as dx
-from directrix.data.trec.features import RunThresholds, write_runs
+from directrix.fusion.thresholds import RunThresholds, write_runs
 
 TOPICS = range(1, 9)
 
@@ -45,7 +45,9 @@ def features(here, tmp_path):
 
     def invoke(*arguments, runs=("a.res", "b.res")):
         named = [here / word if word.endswith(".res") else word for word in runs]
-        result = run("features", *named, "--qrels", here / "qrels", "-o", tmp_path / "out.txt", *arguments)
+        result = run(
+            "runs", "features", *named, "--qrels", here / "qrels", "-o", tmp_path / "out.txt", *arguments
+        )
         return result, tmp_path / "out.txt"
 
     return invoke
@@ -138,7 +140,17 @@ def test_counts_are_said(features, scores):
 @pytest.mark.parametrize("how", ["list", "file", "data"])
 def test_topics_may_be_named_in_three_ways(features, here, tmp_path, how):
     (tmp_path / "ids").write_text("2\n4 5\n")
-    run("features", here / "a.res", "--qrels", here / "qrels", "-o", tmp_path / "d.txt", "--topics", "2,4-5")
+    run(
+        "runs",
+        "features",
+        here / "a.res",
+        "--qrels",
+        here / "qrels",
+        "-o",
+        tmp_path / "d.txt",
+        "--topics",
+        "2,4-5",
+    )
     text = {"list": "2,4-5", "file": f"@{tmp_path / 'ids'}", "data": tmp_path / "d.txt"}[how]
     result, out = features("--topics", text)
     assert result.exit_code == 0, result.stderr
@@ -158,7 +170,9 @@ def test_what_it_writes_trains(features, tmp_path):
 
 
 def test_compressed(features, scores, here, tmp_path):
-    succeed("features", here / "a.res", here / "b.res", "--qrels", here / "qrels", "-o", tmp_path / "o.gz")
+    succeed(
+        "runs", "features", here / "a.res", here / "b.res", "--qrels", here / "qrels", "-o", tmp_path / "o.gz"
+    )
     assert dx.read_letor(tmp_path / "o.gz").n_docs == scores.n_docs
 
 
@@ -222,7 +236,7 @@ def test_an_input_is_never_overwritten(here, tmp_path):
     for option in ("-o", "--thresholds"):
         out = () if option == "-o" else ("-o", tmp_path / "out")
         assert "the same file" in refused(
-            "features", here / "a.res", "--qrels", here / "qrels", option, here / "a.res", *out
+            "runs", "features", here / "a.res", "--qrels", here / "qrels", option, here / "a.res", *out
         )
     assert (here / "a.res").read_bytes() == before
 
@@ -242,15 +256,15 @@ def test_runs_and_qrels_may_be_tables_with_columns_of_any_name(here, tmp_path):
         head = "topic_no,url,grade" if name == "qrels" else "topic_no,url,points"
         (tmp_path / f"{name}.csv").write_text("\n".join([head, *lines]) + "\n")
     text, table = tmp_path / "text.txt", tmp_path / "table.txt"
-    succeed("features", here / "a.res", here / "b.res", "--qrels", here / "qrels", "-o", text)
+    succeed("runs", "features", here / "a.res", here / "b.res", "--qrels", here / "qrels", "-o", text)
     of_tables = [tmp_path / f"{name}.csv" for name in tables]
     named = ("--qid-column", "topic_no", "--doc-id-column", "url")
     values = ("--score-column", "points", "--label-column", "grade")
     paths = (*of_tables[:2], "--qrels", of_tables[2])
-    succeed("features", *paths, *named, *values, "-o", table)
+    succeed("runs", "features", *paths, *named, *values, "-o", table)
     assert table.read_bytes() == text.read_bytes()
-    assert "--qid-column" in refused("features", *paths, "-o", table)
-    of_text = run("features", here / "a.res", "--qrels", here / "qrels", *named, "-o", table)
+    assert "--qid-column" in refused("runs", "features", *paths, "-o", table)
+    of_text = run("runs", "features", here / "a.res", "--qrels", here / "qrels", *named, "-o", table)
     assert of_text.exit_code == 1
     assert table.read_bytes() == text.read_bytes()
 
@@ -260,13 +274,13 @@ def test_an_output_that_is_a_folder(here, tmp_path, monkeypatch, folder):
     (tmp_path / "runs").mkdir()
     monkeypatch.chdir(tmp_path)
     assert "is a folder; give the name of a file in it" in refused(
-        "features", here / "a.res", "--qrels", here / "qrels", "-o", folder
+        "runs", "features", here / "a.res", "--qrels", here / "qrels", "-o", folder
     )
 
 
 def test_training_topics_without_a_relevant_document_are_remarked_on(here, tmp_path):
     (tmp_path / "qrels").write_text("1 0 d0 0\n" + "".join(f"{q} 0 d0 1\n" for q in range(2, 10)))
-    arguments = ("features", here / "a.res", "--qrels", tmp_path / "qrels", "-o", tmp_path / "o")
+    arguments = ("runs", "features", here / "a.res", "--qrels", tmp_path / "qrels", "-o", tmp_path / "o")
     for topics, is_said in (("1", True), ("1-2", False)):
         result = succeed(*arguments, "--train-topics", topics)
         assert ("no relevant document was retrieved for the topics from" in result.stderr) == is_said
@@ -274,15 +288,15 @@ def test_training_topics_without_a_relevant_document_are_remarked_on(here, tmp_p
 
 
 def test_runs_of_several_files_are_needed_and_judgments(here, tmp_path):
-    assert run("features", "--qrels", here / "qrels", "-o", tmp_path / "o").exit_code == 2
-    assert run("features", here / "a.res", "-o", tmp_path / "o").exit_code == 2
+    assert run("runs", "features", "--qrels", here / "qrels", "-o", tmp_path / "o").exit_code == 2
+    assert run("runs", "features", here / "a.res", "-o", tmp_path / "o").exit_code == 2
 
 
 def test_topics_that_are_no_numbers(tmp_path):
     (tmp_path / "r").write_text("MB1 Q0 d 1 1 A\n")
     (tmp_path / "q").write_text("MB1 0 d 1\n")
     assert "the topics (MB1, ...) are not all different integers" in refused(
-        "features", tmp_path / "r", "--qrels", tmp_path / "q", "-o", tmp_path / "o"
+        "runs", "features", tmp_path / "r", "--qrels", tmp_path / "q", "-o", tmp_path / "o"
     )
 
 
@@ -313,7 +327,7 @@ def test_trec7(data_dir, tmp_path):
         "--train-topics",
         "351-360",
     )
-    succeed("features", *runs, *arguments, "-o", tmp_path / "o.txt")
+    succeed("runs", "features", *runs, *arguments, "-o", tmp_path / "o.txt")
     q = dx.read_letor(tmp_path / "o.txt")
     assert (q.n_features, list(q.query_ids)) == (23 * 50, [351, 352])
     assert set(np.unique(q.features.data if sp.issparse(q.features) else q.features)) <= {0.0, 1.0}

@@ -1,4 +1,4 @@
-"""``directrix fuse``: tables, JSON, a combined run, a configuration."""
+"""``directrix runs fuse``: tables, JSON, a combined run, a configuration."""
 
 import json
 
@@ -25,7 +25,7 @@ def here(tmp_path_factory):
 
 
 def fuse(here, *arguments):
-    return run("fuse", here / "r0.run", here / "r1.run", "--qrels", here / "qrels", *arguments)
+    return run("runs", "fuse", here / "r0.run", here / "r1.run", "--qrels", here / "qrels", *arguments)
 
 
 @pytest.mark.parametrize(

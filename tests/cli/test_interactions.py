@@ -1,4 +1,4 @@
-"""``directrix interactions``, and lists of ``predict`` that repeat less."""
+"""``directrix events interactions``, and lists of ``predict`` that repeat less."""
 
 import json
 import warnings
@@ -36,7 +36,7 @@ def test_the_files_are_those_of_the_function(tables, tmp_path):
     train, test = tmp_path / "train.parquet", tmp_path / "test.arrow"
     arguments = (*NAMES, *KINDS, "--negatives", 5, "--item-features", tables / "items.csv")
     ends = ("--split", 2.5 * 86400, "-o", train, "--test-output", test, "--categorical-columns", "brand")
-    done = succeed("interactions", tables / "e.csv", *arguments, *ends, "--seed", 3)
+    done = succeed("events", "interactions", tables / "e.csv", *arguments, *ends, "--seed", 3)
     named = {"user": "who", "item": "sku", "time": "at", "grades": GRADES, "categorical": "brand", "seed": 3}
     drawn, full = (
         dx.data.from_interactions(
@@ -84,7 +84,7 @@ def test_messages_name_options(change, words, tables, tmp_path):
         *(() if change[0] == "--grade" else KINDS),
         *(paths.get(word, word) for word in change),
     )
-    told = refused("interactions", tables / "e.csv", *arguments, "-o", tmp_path / "train.parquet")
+    told = refused("events", "interactions", tables / "e.csv", *arguments, "-o", tmp_path / "train.parquet")
     assert words in told
     assert not list(tmp_path.iterdir())
 
@@ -92,8 +92,8 @@ def test_messages_name_options(change, words, tables, tmp_path):
 @pytest.mark.filterwarnings("default:calibrated on the training data")
 def test_calibrate_notes_sampled_negatives(tables, tmp_path):
     drawn, full, model = (tmp_path / name for name in ("drawn.parquet", "full.arrow", "m.json"))
-    succeed("interactions", tables / "e.csv", *NAMES, *KINDS, "-o", drawn, "--negatives", 5)
-    succeed("interactions", tables / "e.csv", *NAMES, *KINDS, "-o", full)
+    succeed("events", "interactions", tables / "e.csv", *NAMES, *KINDS, "-o", drawn, "--negatives", 5)
+    succeed("events", "interactions", tables / "e.csv", *NAMES, *KINDS, "-o", full)
     succeed("train", full, "--method", "LambdaMART", "--set", "n_trees=3", "-o", model)
     notes = [
         succeed("calibrate", model, data, "--kind", "platt", "-o", tmp_path / f"{data.stem}.json").stderr
@@ -108,7 +108,7 @@ def test_warnings_are_one_note_each(tables, tmp_path):
     ends = ("--split", 2.5 * 86400, "-o", tmp_path / "a.parquet", "--test-output", tmp_path / "b.parquet")
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        done = succeed("interactions", tmp_path / "e.csv", *NAMES, *KINDS, "--negatives", 5, *ends)
+        done = succeed("events", "interactions", tmp_path / "e.csv", *NAMES, *KINDS, "--negatives", 5, *ends)
     assert done.stderr.count(f"note: 3 of {len(lines) + 2} events repeat an earlier one") == 1
     for text in ("had no event before the decision", "have a label from after it"):
         assert done.stderr.count(text) == 1
@@ -117,7 +117,7 @@ def test_warnings_are_one_note_each(tables, tmp_path):
 def test_wrong_usage(tables, tmp_path):
     same = ("-o", tmp_path / "t.arrow", "--split", "3", "--test-output", tmp_path / "t.arrow")
     for arguments in (("-o", tmp_path / "t.txt"), same[:4], same):
-        refused("interactions", tables / "e.csv", *arguments, status=2)
+        refused("events", "interactions", tables / "e.csv", *arguments, status=2)
 
 
 def test_predict_ranks_documents_of_one_category_apart(tmp_path):
@@ -155,7 +155,7 @@ def test_predict_ranks_documents_of_one_category_apart_that_is_a_feature(tables,
     )
     features = ("--item-features", tables / "items.csv", "--categorical-columns", "brand")
     parts = ("--split", 2.5 * 86400, "--test-output", held, "-o", data)
-    succeed("interactions", tables / "e.csv", *NAMES, *KINDS, *features, *parts)
+    succeed("events", "interactions", tables / "e.csv", *NAMES, *KINDS, *features, *parts)
     succeed("train", data, "--method", "LambdaMART", "--set", "n_trees=3", "-o", model)
     succeed("calibrate", model, held, "--kind", "platt", "-o", calibrated)
     succeed("predict", calibrated, held, "--diversify-column", "brand", "-o", tmp_path / "s.txt")

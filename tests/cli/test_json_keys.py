@@ -21,13 +21,13 @@ COMMANDS = {
     "methods": "methods ApproxNDCG",
     "doctor": "doctor",
     "doctor files": "doctor {train} {test}",
-    "certify": "certify {model} {test} -m AP --eps .3 --delta .3 --exact",
-    "certify --polish": "certify {model} {test} -m AP --eps .3 --delta .3 --polish -o {folder}/polished.json",
-    "tendency": "tendency {test} --models 3 -s ApproxNDCG,ListNet",
-    "crossval": "crossval {train} --method Regression,ListNet --folds 3 --jobs 1 -m AP -o {folder}/cv",
-    "reproduce": "reproduce some2010 --data {folder} -o {folder}/reproduced",
-    "fuse": "fuse {run} {other} --qrels {qrels} -m AP",
-    "reconcile": "reconcile {test} {model} -m AP --value 1.5",
+    "lab certify": "lab certify {model} {test} -m AP --eps .3 --delta .3 --exact",
+    "lab certify --polish": "lab certify {model} {test} -m AP --eps .3 --delta .3 --polish -o {polished}",
+    "lab tendency": "lab tendency {test} --models 3 -s ApproxNDCG,ListNet",
+    "lab crossval": "lab crossval {train} --method Regression,ListNet --folds 3 --jobs 1 -m AP -o {cv}",
+    "lab reproduce": "lab reproduce some2010 --data {folder} -o {folder}/reproduced",
+    "runs fuse": "runs fuse {run} {other} --qrels {qrels} -m AP",
+    "runs reconcile": "runs reconcile {test} {model} -m AP --value 1.5",
     "clicks describe": "clicks describe {log}",
     "clicks model": "clicks model {log} --model PBM",
     "clicks propensities": "clicks propensities {log} --method random-top --resamples 20",
@@ -58,7 +58,15 @@ def keys(value, above="") -> set[str]:
 @pytest.mark.usefixtures("asked")  # the paper some2010
 @pytest.mark.filterwarnings("ignore:these intervals are unreliable")  # eight queries
 def test_no_key_is_gone(files, tmp_path):
-    names = {"ips": "ips.json", "run": "a.run", "other": "b.run", "qrels": "test.qrels", "log": "log.csv"}
+    names = {
+        "ips": "ips.json",
+        "polished": "polished.json",
+        "cv": "cv",
+        "run": "a.run",
+        "other": "b.run",
+        "qrels": "test.qrels",
+        "log": "log.csv",
+    }
     of = vars(files) | {"folder": tmp_path} | {name: tmp_path / file for name, file in names.items()}
     for line in PREPARED:
         succeed(*line.format(**of).split())

@@ -115,7 +115,7 @@ def test_a_signal_before_the_first_step_leaves_no_model(files, tmp_path, monkeyp
 
 def test_a_signal_on_shards_keeps_the_model_and_what_resumes(files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run("shard", files.train, "shards", "--shards", "3").exit_code == 0
+    assert run("cluster", "shard", files.train, "shards", "--shards", "3").exit_code == 0
     command = (
         "shards",
         "--valid",

@@ -76,7 +76,7 @@ def test_every_command_with_a_model_reads_as_it_was_trained(files, tmp_path):
     both, one, other = (found.stdout.splitlines()[1:] for found in rows)
     assert [*one, *other] == both
     succeed("compare", gaps, zero, mean, *form)
-    for command in (("explain",), ("certify", "--eps", 0.3, "--delta", 0.3)):
+    for command in (("explain",), ("lab", "certify", "--eps", 0.3, "--delta", 0.3)):
         by_gaps, by_zeros = (run(command[0], zero, data, *command[1:], *form) for data in (gaps, zeros))
         assert by_gaps.exit_code == 0, by_gaps.stderr
         assert by_gaps.stdout.replace(str(gaps), str(zeros)) == by_zeros.stdout

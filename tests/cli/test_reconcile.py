@@ -1,4 +1,4 @@
-"""``directrix reconcile``."""
+"""``directrix runs reconcile``."""
 
 import json
 
@@ -18,18 +18,18 @@ def runs(tmp_path_factory):
 
 
 def reconcile(runs, *arguments):
-    return run("reconcile", runs / "qrels", runs / "run", "-m", "AP", *arguments)
+    return run("runs", "reconcile", runs / "qrels", runs / "run", "-m", "AP", *arguments)
 
 
 def test_scores_of_labeled_data(files):
     value = run("evaluate", files.test, files.scores, "-m", "nDCG@5", "--convention", "sklearn", "-f", "tsv")
     number = f"{float(value.stdout.splitlines()[1].split()[1]):.6f}"
-    done = succeed("reconcile", files.test, files.scores, "-m", "nDCG@5", "--value", number)
+    done = succeed("runs", "reconcile", files.test, files.scores, "-m", "nDCG@5", "--value", number)
     assert f"nDCG@5 = {number}: " in done.stderr
     assert "sklearn" in done.stderr.splitlines()[0]
     assert "Settings that give" in done.stdout
     assert "The data" in done.stdout
-    model = run("reconcile", files.test, files.model, "-m", "nDCG@5", "--value", number, "-f", "json")
+    model = run("runs", "reconcile", files.test, files.model, "-m", "nDCG@5", "--value", number, "-f", "json")
     q = dx.read_letor(files.test)
     scores = [float(line) for line in files.scores.read_text().split()]
     found = dx.reconcile(number, "nDCG@5", scores, q.labels, qptr=q.qptr, doc_ids=q.doc_ids)
@@ -76,13 +76,13 @@ def test_rows_for_programs(runs):
     ],
 )
 def test_wrong_usage(runs, arguments, status, message):
-    assert message in refused("reconcile", runs / "qrels", runs / "run", *arguments, status=status)
+    assert message in refused("runs", "reconcile", runs / "qrels", runs / "run", *arguments, status=status)
 
 
 def test_files_that_do_not_fit_together(runs, files):
-    done = run("reconcile", files.test, runs / "run", "--value", "0.5")
+    done = run("runs", "reconcile", files.test, runs / "run", "--value", "0.5")
     assert done.exit_code == 1
     assert done.stderr.count("\n") <= 3
     short = files.folder / "short.txt"
     short.write_text("1.0\n")
-    assert "1 scores" in refused("reconcile", files.test, short, "--value", "0.5")
+    assert "1 scores" in refused("runs", "reconcile", files.test, short, "--value", "0.5")

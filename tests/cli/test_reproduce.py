@@ -1,4 +1,4 @@
-"""``directrix reproduce``: files, tables, and a run that is taken up again."""
+"""``directrix lab reproduce``: files, tables, and a run that is taken up again."""
 
 import importlib.util
 import json
@@ -27,7 +27,7 @@ def data(tmp_path_factory):
 def done(data, tmp_path_factory):
     """A folder with a quick run, and what it printed."""
     folder = tmp_path_factory.mktemp("out") / "yue"
-    result = succeed("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--jobs", 1)
+    result = succeed("lab", "reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--jobs", 1)
     return folder, result
 
 
@@ -54,7 +54,7 @@ def test_the_folder_and_the_screen_have_the_tables_of_the_paper(done):
 
 def test_json_is_what_the_folder_has(data, done):
     folder, _ = done
-    result = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--format", "json")
+    result = run("lab", "reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--format", "json")
     document = json.loads(result.stdout)
     assert document == json.loads((folder / "tables.json").read_text())
     *_, last = document["per_query"]
@@ -78,7 +78,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_tables(data, done
     lines = (folder / "cells.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "settings.json").write_text((folder / "settings.json").read_text())
     (tmp_path / "cells.jsonl").write_text("".join(lines[:5]) + lines[5][:40])  # killed in the sixth
-    succeed("reproduce", "yue2007", "--data", data, "-o", tmp_path, "--quick", "--jobs", 1)
+    succeed("lab", "reproduce", "yue2007", "--data", data, "-o", tmp_path, "--quick", "--jobs", 1)
     now = (tmp_path / "cells.jsonl").read_text().splitlines(keepends=True)
     assert now[:5] == lines[:5]  # their seconds too: not run again
     assert len(now) == len(lines) == 12
@@ -89,7 +89,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_tables(data, done
 def test_a_finished_run_is_only_shown(data, done):
     folder, first = done
     before = (folder / "cells.jsonl").read_bytes()
-    again = run("reproduce", "yue2007", "--data", data, "-o", folder, "--quick")
+    again = run("lab", "reproduce", "yue2007", "--data", data, "-o", folder, "--quick")
     assert again.stdout == first.stdout
     assert (folder / "cells.jsonl").read_bytes() == before
 
@@ -98,21 +98,23 @@ def test_more_trials_keep_those_that_are_there(data, done, tmp_path):
     folder, _ = done
     for name in ("settings.json", "cells.jsonl"):
         (tmp_path / name).write_text((folder / name).read_text())
-    succeed("reproduce", "yue2007", "--data", data, "-o", tmp_path, "--quick", "--trials", 3, "--jobs", 1)
+    succeed(
+        "lab", "reproduce", "yue2007", "--data", data, "-o", tmp_path, "--quick", "--trials", 3, "--jobs", 1
+    )
     assert (tmp_path / "cells.jsonl").read_text().startswith((folder / "cells.jsonl").read_text())
     assert (tmp_path / "cells.jsonl").read_text().count("\n") == 16
 
 
 def test_a_run_of_other_settings_is_refused(data, done):
     folder, _ = done
-    message = refused("reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--seed", 1)
+    message = refused("lab", "reproduce", "yue2007", "--data", data, "-o", folder, "--quick", "--seed", 1)
     assert "belongs to a run with seed 0, which cannot be resumed with seed 1" in message
     assert f"-o {folder}-2" in message
 
 
 def test_the_page_says_how_to_make_it_again_and_has_nothing_that_a_test_would_run(done):
     page = (done[0] / "page.md").read_text()
-    assert "$ directrix reproduce yue2007 --data DIR --quick" in page
+    assert "$ directrix lab reproduce yue2007 --data DIR --quick" in page
     assert "**Table 6: Comparison with base functions**" in page
     assert blocks(page) == []
 
@@ -139,24 +141,24 @@ def test_latex_has_a_table_for_each(done):
 )
 def test_what_cannot_be_done_is_said(tmp_path, monkeypatch, arguments, status, message):
     monkeypatch.chdir(tmp_path)
-    assert message in refused("reproduce", *arguments, status=status)
+    assert message in refused("lab", "reproduce", *arguments, status=status)
     assert not list(tmp_path.iterdir())
 
 
 def test_an_output_that_is_a_file_is_refused_before_the_work(data, tmp_path):
     (tmp_path / "out").write_text("mine")
     assert "is a file; a folder is needed" in refused(
-        "reproduce", "yue2007", "--data", data, "-o", tmp_path / "out", "--quick"
+        "lab", "reproduce", "yue2007", "--data", data, "-o", tmp_path / "out", "--quick"
     )
     assert (tmp_path / "out").read_text() == "mine"
 
 
 def test_a_paper_is_asked_with_all_options_and_its_claims_are_printed(asked, tmp_path):
     options = ("--seed", 7, "--trials", 3, "--quick", "--jobs", 2)
-    result = succeed("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", *options)
+    result = succeed("lab", "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", *options)
     (request,) = asked
     assert (request.seed, request.trials, request.quick, request.jobs) == (7, 3, True, 2)
-    assert request.command == "directrix reproduce some2010 --data DIR --trials 3 --quick --seed 7"
+    assert request.command == "directrix lab reproduce some2010 --data DIR --trials 3 --quick --seed 7"
     assert "Claims checked: 3; holds: 1; does not hold: 1; not significant" in result.stdout
     lines = result.stdout.splitlines()
     at = lines.index("✗ does not hold    Sect. 6: LambdaRank is best")
@@ -165,7 +167,7 @@ def test_a_paper_is_asked_with_all_options_and_its_claims_are_printed(asked, tmp
 
 
 def test_json_has_claims_and_values_by_query(asked, tmp_path):
-    result = run("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "-f", "json")
+    result = run("lab", "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "-f", "json")
     document = json.loads(result.stdout)
     assert [claim["verdict"] for claim in document["claims"]] == ["holds", "not significant", "does not hold"]
     first = document["per_query"][0]
@@ -176,7 +178,7 @@ def test_json_has_claims_and_values_by_query(asked, tmp_path):
 
 def test_the_page_may_be_written_for_a_site_too(asked, tmp_path):
     site = tmp_path / "site"
-    succeed("reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "--page", site)
+    succeed("lab", "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "--page", site)
     assert sorted(str(p.relative_to(site)) for p in site.rglob("*.*")) == [
         "some2010.md",
         "some2010/accuracy.png",
@@ -188,7 +190,15 @@ def test_the_page_may_be_written_for_a_site_too(asked, tmp_path):
 def test_a_page_folder_that_is_a_file_is_refused_before_the_work(asked, tmp_path):
     (tmp_path / "pages").write_text("")
     assert "is a file; a folder is needed" in refused(
-        "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "run", "--page", tmp_path / "pages"
+        "lab",
+        "reproduce",
+        "some2010",
+        "--data",
+        tmp_path,
+        "-o",
+        tmp_path / "run",
+        "--page",
+        tmp_path / "pages",
     )
     assert asked == []
 
@@ -196,7 +206,7 @@ def test_a_page_folder_that_is_a_file_is_refused_before_the_work(asked, tmp_path
 def test_without_matplotlib_nothing_begins(asked, tmp_path, monkeypatch):
     monkeypatch.setattr("directrix.reports.figures.importlib.util.find_spec", without("matplotlib"))
     assert 'pip install "directrix[plot]"' in refused(
-        "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o"
+        "lab", "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o"
     )
     assert asked == []
     assert not (tmp_path / "o").exists()
@@ -214,7 +224,7 @@ def test_every_paper_of_the_list_is_found(name):
 
 
 def test_trials_of_a_paper_that_has_none_are_refused(tmp_path):
-    result = run("reproduce", "he2010", "--data", tmp_path, "-o", tmp_path / "o", "--trials", 3)
+    result = run("lab", "reproduce", "he2010", "--data", tmp_path, "-o", tmp_path / "o", "--trials", 3)
     assert result.exit_code == 2
     message = " ".join(result.stderr.replace("│", " ").split())
     assert "trials=3: he2010 has no random splits" in message
@@ -227,7 +237,7 @@ def test_what_the_data_lack_is_one_error(monkeypatch, asked, tmp_path):
 
     made_by_hand = sys.modules["directrix.papers.some2010_page"].PAPER
     monkeypatch.setattr(made_by_hand, "reproduce", fail)
-    result = run("reproduce", "some2010", "--data", "nowhere", "-o", tmp_path / "o")
+    result = run("lab", "reproduce", "some2010", "--data", "nowhere", "-o", tmp_path / "o")
     assert result.exit_code == 1
     assert result.stderr.strip() == "error: nowhere/letor: is missing"
     assert not (tmp_path / "o").exists()

@@ -198,7 +198,7 @@ def test_negative_labels_are_counted_in_a_note(tmp_path):
     (tmp_path / "r.run").write_text("1 Q0 a 1 2.0 x\n1 Q0 b 2 1.0 x\n")
     for command in (
         ("evaluate", tmp_path / "q.qrels", tmp_path / "r.run"),
-        ("features", tmp_path / "r.run", "--qrels", tmp_path / "q.qrels", "-o", tmp_path / "f.txt"),
+        ("runs", "features", tmp_path / "r.run", "--qrels", tmp_path / "q.qrels", "-o", tmp_path / "f.txt"),
     ):
         assert "2 of 3 labels of" in (text := succeed(*command).stderr)
         assert "are negative (down to -2); they count as 0" in text
@@ -214,6 +214,6 @@ def test_negative_labels_are_counted_in_a_note(tmp_path):
 )
 def test_queries_are_no_documents(tmp_path, name, content, sign):
     (tmp_path / name).write_text(content)
-    text = refused("index", tmp_path / name, "-o", tmp_path / "i.index")
+    text = refused("text", "index", tmp_path / name, "-o", tmp_path / "i.index")
     assert f"{name}" in text
     assert f"documents are needed, got queries ({sign})" in text

@@ -38,10 +38,10 @@ TRAIN = [
 @pytest.mark.slow
 def test_shard_train_evaluate_certify(files, monkeypatch):
     monkeypatch.chdir(files)
-    done = run("shard", "train.txt", "written", "--shards", "3")
+    done = run("cluster", "shard", "train.txt", "written", "--shards", "3")
     assert "3 shards of 160 to 170 documents; 500 documents, 50 queries, 5 features" in done.stderr
-    run("shard", "valid.txt", "valid", "--shards", "2")
-    run("shard", "test.txt", "test", "--shards", "2")
+    run("cluster", "shard", "valid.txt", "valid", "--shards", "2")
+    run("cluster", "shard", "test.txt", "test", "--shards", "2")
     run(*TRAIN, "--cluster", "local:2", "-o", "model.json")
     sharded = ["train", "written", "--valid", "valid", *TRAIN[4:]]
     run(*sharded, "--cluster", "local:1", "-o", "other.json")
@@ -56,14 +56,16 @@ def test_shard_train_evaluate_certify(files, monkeypatch):
     assert values[0] == pytest.approx(values[1], rel=1e-12)
     compared = run("compare", "test", "model.json", "other.json", "--cluster", "local:2", "-m", "nDCG@5")
     assert "model" in compared.stdout
-    certified = run("certify", "model.json", "test", "--eps", ".3", "--delta", ".3", "--cluster", "local:2")
+    certified = run(
+        "lab", "certify", "model.json", "test", "--eps", ".3", "--delta", ".3", "--cluster", "local:2"
+    )
     assert "directions" in certified.stdout
     assert not list(files.glob("*.answers"))
 
 
 def test_auto_tries_what_can_be_trained_on_shards(files, monkeypatch):
     monkeypatch.chdir(files)
-    run("shard", "train.txt", "auto", "--shards", "2")
+    run("cluster", "shard", "train.txt", "auto", "--shards", "2")
     settings = ["--method", "Regression,ListNet,LambdaMART,LambdaRank", "-o", "auto.json"]
     done = run("train", "auto", "--valid", "valid.txt", "--cluster", "local:1", *settings)
     assert "LambdaMART, LambdaRank: not trained, because they do not suit data in shards" in done.stderr
@@ -74,7 +76,7 @@ def test_where_every_method_refuses_the_data_the_first_says_why(files, monkeypat
     monkeypatch.chdir(files)
     lines = [f"1 qid:{q} 1:{i} 5:1" for q in range(4) for i in range(3)]
     (files / "same.txt").write_text("\n".join([*lines, ""]))
-    run("shard", "same.txt", "same", "--shards", "2")
+    run("cluster", "shard", "same.txt", "same", "--shards", "2")
     settings = ["--method", "RankNet,ListNet", "-o", "same.json"]
     done = run("train", "same", "--valid", "valid.txt", "--cluster", "local:1", *settings)
     assert done.exit_code == 1
@@ -83,7 +85,7 @@ def test_where_every_method_refuses_the_data_the_first_says_why(files, monkeypat
 
 def test_resume_takes_the_answers_of_before(files, monkeypatch):
     monkeypatch.chdir(files)
-    run("shard", "train.txt", "again", "--shards", "3")
+    run("cluster", "shard", "train.txt", "again", "--shards", "3")
     command = ["train", "again", *TRAIN[2:], "--cluster", "local:1"]
     run(*command, "-o", "whole.json")
 
@@ -119,7 +121,7 @@ def test_resume_takes_the_answers_of_before(files, monkeypatch):
     [
         (
             ["train", "train.txt", "--valid", "valid.txt", "--cluster", "local:1", "--force"],
-            "directrix shard train.txt SHARDS",
+            "directrix cluster shard train.txt SHARDS",
         ),
         (["train", "shards", "--cluster", "local:1", "--force"], "add --valid"),
         (
@@ -128,7 +130,7 @@ def test_resume_takes_the_answers_of_before(files, monkeypatch):
         ),
         ([*TRAIN, "--cluster", "here"], "local:N, for N processes"),
         (["train", "train.txt", "--resume", "--force"], "add --cluster"),
-        (["shard", "train.txt", "shards"], "exists already"),
+        (["cluster", "shard", "train.txt", "shards"], "exists already"),
         (["evaluate", "test.txt", "model.json", "--cluster", "local:1"], "not a folder of shards"),
         (
             [
@@ -156,6 +158,6 @@ def test_refused(files, monkeypatch, arguments, said):
 def test_the_input_is_not_the_output(files, monkeypatch):
     monkeypatch.chdir(files)
     before = (files / "train.txt").read_bytes()
-    done = run("shard", "train.txt", "./train.txt")
+    done = run("cluster", "shard", "train.txt", "./train.txt")
     assert (done.exit_code, (files / "train.txt").read_bytes()) == (2, before)
     assert "train.txt is the input; name another folder" in done.stderr

@@ -1,4 +1,4 @@
-"""``directrix tendency``."""
+"""``directrix lab tendency``."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from directrix.experiments.tendency_on_data import EVERY_SURROGATE, random_model
 
 @pytest.fixture(scope="module")
 def command():
-    return partial(run, "tendency")
+    return partial(run, "lab", "tendency")
 
 
 def test_json_has_what_the_library_finds(command, files):

@@ -1,4 +1,4 @@
-"""``directrix index``, ``candidates``, ``text-features`` and ``rerank``: from documents to a better list."""
+"""``directrix text index``, ``candidates``, ``features`` and ``rerank``: from documents to a better list."""
 
 import json
 
@@ -30,14 +30,23 @@ def here(tmp_path_factory):
             for d, title in enumerate(titles):
                 if q < 29 and set(title) & set(words):
                     qrels.write(f"{q} 0 d{d} {len(set(title) & set(words))}\n")
-    succeed("index", folder / "docs.jsonl", "-o", folder / "docs.index")
-    succeed("candidates", folder / "docs.index", folder / "queries.tsv", "-k", 50, "-o", folder / "bm25.run")
+    succeed("text", "index", folder / "docs.jsonl", "-o", folder / "docs.index")
+    succeed(
+        "text",
+        "candidates",
+        folder / "docs.index",
+        folder / "queries.tsv",
+        "-k",
+        50,
+        "-o",
+        folder / "bm25.run",
+    )
     return folder
 
 
 def features(here, output, *arguments, status=0):
     given = (here / "docs.index", here / "queries.tsv", "--run", here / "bm25.run", "-o", output)
-    result = run("text-features", *given, *arguments)
+    result = run("text", "features", *given, *arguments)
     assert result.exit_code == status, result.stderr
     return result
 
@@ -53,13 +62,13 @@ def test_a_model_on_features_of_text_is_better_than_the_candidates(here, tmp_pat
     model = tmp_path / "m.json"
     succeed("train", tmp_path / "f.parquet", "--method", "Regression", "-m", "nDCG@10", "-o", model)
     succeed(
-        *("rerank", model, here / "docs.index", here / "queries.tsv", "--run", here / "bm25.run"),
+        *("text", "rerank", model, here / "docs.index", here / "queries.tsv", "--run", here / "bm25.run"),
         *("-o", tmp_path / "new.run"),
     )
     lines = (here / "bm25.run").read_text().splitlines(keepends=True)
     (tmp_path / "some.run").write_text("".join(line for line in lines if line.split()[0] != "3"))
     result = succeed(
-        *("rerank", model, here / "docs.index", here / "queries.tsv", "--run", tmp_path / "some.run"),
+        *("text", "rerank", model, here / "docs.index", here / "queries.tsv", "--run", tmp_path / "some.run"),
         *("-o", tmp_path / "part.run"),
     )
     assert f"note: 1 of 30 queries of {here / 'queries.tsv'} have no candidates in" in result.stderr
@@ -91,7 +100,13 @@ def test_letor_text_has_the_same_features_without_names(here, tmp_path):
     np.testing.assert_array_equal(q.features, dx.data.read_parquet(tmp_path / "f.parquet").features)
     succeed("train", tmp_path / "f.txt", "--method", "Regression", "-o", tmp_path / "m.json")
     assert "was trained on features without names" in refused(
-        "rerank", tmp_path / "m.json", here / "docs.index", here / "queries.tsv", "--run", here / "bm25.run"
+        "text",
+        "rerank",
+        tmp_path / "m.json",
+        here / "docs.index",
+        here / "queries.tsv",
+        "--run",
+        here / "bm25.run",
     )
 
 
@@ -111,22 +126,22 @@ def test_columns_of_a_table_are_features(here, tmp_path):
 
 
 def test_candidates_go_to_standard_output_or_json_lines(here, tmp_path):
-    result = run("candidates", here / "docs.index", here / "queries.tsv", "-k", 2, "--tag", "first")
+    result = run("text", "candidates", here / "docs.index", here / "queries.tsv", "-k", 2, "--tag", "first")
     assert result.stdout.splitlines()[0].split()[::5] == ["0", "first"]
     path = tmp_path / "run.jsonl"
-    run("candidates", here / "docs.index", here / "queries.tsv", "-k", 2, "-o", path)
+    run("text", "candidates", here / "docs.index", here / "queries.tsv", "-k", 2, "-o", path)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert [row["rank"] for row in rows[:3]] == [1, 2, 1]
     assert dx.read_trec_run(path).doc_ids[:2].tolist() == [row["docno"] for row in rows[:2]]
     (tmp_path / "q.tsv").write_text("1\tw1\n2\tunknown\n")
-    result = run("candidates", here / "docs.index", tmp_path / "q.tsv")
+    result = run("text", "candidates", here / "docs.index", tmp_path / "q.tsv")
     assert "note: 1 of 2 queries have no document: 2" in result.stderr
 
 
 def test_fields_analyzers_and_stop_words_of_an_index_can_be_chosen(here, tmp_path):
     (tmp_path / "stops").write_text("w0\nW1\n")
     succeed(
-        *("index", here / "docs.jsonl", "-o", tmp_path / "i", "--fields", "title"),
+        *("text", "index", here / "docs.jsonl", "-o", tmp_path / "i", "--fields", "title"),
         *("--analyzer", "none,porter+stop", "--stop-words", tmp_path / "stops"),
     )
     index = Index.load(tmp_path / "i")
@@ -142,22 +157,22 @@ def test_fields_analyzers_and_stop_words_of_an_index_can_be_chosen(here, tmp_pat
 def test_stop_words_of_another_language_are_asked_for(here, tmp_path, analyzer, options, is_said):
     (tmp_path / "stops").write_text("der\n")
     given = [tmp_path / word if word == "stops" else word for word in options]
-    result = run("index", here / "docs.jsonl", "-o", tmp_path / "i", "--analyzer", analyzer, *given)
+    result = run("text", "index", here / "docs.jsonl", "-o", tmp_path / "i", "--analyzer", analyzer, *given)
     assert ("leaves out English stop words" in result.stderr) == is_said
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("candidates", "docs.jsonl", "queries.tsv"), 1, "is not an index"),
-        (("candidates", "docs.index", "queries.tsv", "--field", "x"), 1, "there is no field 'x'"),
-        (("candidates", "docs.index", "queries.tsv", "--tag", "a b"), 2, "a tag is one word"),
-        (("candidates", "docs.index", "queries.tsv", "--query-field", "x"), 1, "--query-field NAME"),
-        (("candidates", "docs.index", "docs.jsonl", "--id-column", "x"), 1, "--id-column NAME"),
-        (("index", "docs.jsonl", "-o", "docs.jsonl"), 1, "is the same file as the input"),
-        (("index", "qrels"), 1, "has no form in which documents"),
-        (("text-features", *GIVEN, "bm25.run", "-o", "a.csv"), 2, "not written"),
-        (("text-features", *GIVEN, "qrels", "-o", "a.txt"), 1, "columns"),
+        (("text", "candidates", "docs.jsonl", "queries.tsv"), 1, "is not an index"),
+        (("text", "candidates", "docs.index", "queries.tsv", "--field", "x"), 1, "there is no field 'x'"),
+        (("text", "candidates", "docs.index", "queries.tsv", "--tag", "a b"), 2, "a tag is one word"),
+        (("text", "candidates", "docs.index", "queries.tsv", "--query-field", "x"), 1, "--query-field NAME"),
+        (("text", "candidates", "docs.index", "docs.jsonl", "--id-column", "x"), 1, "--id-column NAME"),
+        (("text", "index", "docs.jsonl", "-o", "docs.jsonl"), 1, "is the same file as the input"),
+        (("text", "index", "qrels"), 1, "has no form in which documents"),
+        (("text", "features", *GIVEN, "bm25.run", "-o", "a.csv"), 2, "not written"),
+        (("text", "features", *GIVEN, "qrels", "-o", "a.txt"), 1, "columns"),
     ],
 )
 def test_what_cannot_be_used_is_refused(here, tmp_path, monkeypatch, arguments, status, message):
@@ -214,7 +229,8 @@ def test_messages_name_no_option_that_the_command_lacks(here, tmp_path, option):
     (tmp_path / "products.csv").write_text("product_id,price\nd1,10\n")
     given = ["--run", here / "bm25.run"] if option != "--run" else []
     command = (
-        "text-features",
+        "text",
+        "features",
         here / "docs.index",
         here / "queries.tsv",
         *given,

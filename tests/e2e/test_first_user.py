@@ -86,7 +86,7 @@ def test_a_model_of_other_features_gives_no_figure(ohsumed, named, tmp_path):
     assert "--by-position" in text
     for arguments in (
         ("predict", path, ohsumed / "test.txt"),
-        ("certify", path, ohsumed / "test.txt"),
+        ("lab", "certify", path, ohsumed / "test.txt"),
         ("compare", ohsumed / "test.txt", path, path.with_name("model.json")),
     ):
         path.with_name("model.json").write_bytes(path.read_bytes())

@@ -79,7 +79,7 @@ def test_training_and_comparisons_leave_a_page(ohsumed, tmp_path):
     assert "ListNet" in (tmp_path / "train.html").read_text()
     page = tmp_path / "cv.html"
     asked = ("--folds", 3, "--method", "Regression,ListNet", "-m", "nDCG@10,AP", "--report", page)
-    assert run("crossval", ohsumed / "vali.txt", *asked, "-o", tmp_path / "cv").exit_code == 0
+    assert run("lab", "crossval", ohsumed / "vali.txt", *asked, "-o", tmp_path / "cv").exit_code == 0
     assert "nDCG@10" in page.read_text()
 
 

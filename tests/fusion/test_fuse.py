@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.data.trec.pool import Pool
 from directrix.fusion.combination import (
     NORMALIZERS,
     Combination,
-    Pool,
     normalized,
     pool_of,
     runs_of,
@@ -304,7 +304,13 @@ def test_documents_with_the_same_scores_tie_wherever_they_are():
         scores = np.tile(rng.random((n, 10)), (5, 1))
         docs = np.arange(5 * n).astype(object)
         pool = Pool(
-            tuple("abcdefghij"), ("q",), np.array([0, 5 * n]), docs, np.zeros(5 * n), scores, docs >= 0
+            tags=tuple("abcdefghij"),
+            query_ids=("q",),
+            qptr=np.array([0, 5 * n]),
+            doc_ids=docs,
+            scores=scores,
+            labels=np.zeros(5 * n),
+            judgments=np.zeros(5 * n),
         )
         found = Combination("linear", tuple(rng.dirichlet(np.ones(10))), "none").scores(pool)
         assert len(np.unique(found)) == n

@@ -127,7 +127,7 @@ def shown(found):
     """The page of a run with settings of its own."""
     grid = replace(Grid(), hinge_c=(0.01, 1.0), accuracy_c=(0.5, 2.0), published_c=(0.25, 4.0))
     settings = Yue2007(trials=4, seed=7, grid=grid)
-    return page(report(found, settings, "directrix reproduce yue2007 --data DIR --seed 7"))
+    return page(report(found, settings, "directrix lab reproduce yue2007 --data DIR --seed 7"))
 
 
 def test_the_page_has_the_settings_and_what_did_not_converge(shown):

@@ -1,4 +1,4 @@
-"""Runs as ``directrix reproduce`` makes them, without a progress bar."""
+"""Runs as ``directrix lab reproduce`` makes them, without a progress bar."""
 
 from contextlib import nullcontext
 
@@ -7,7 +7,7 @@ from directrix.papers.workspace import Workspace
 
 def quick_workspace(name, data, folder, **options):
     """A quick run of a paper."""
-    given = {"quick": True, "seed": 0, "jobs": 1, "command": f"directrix reproduce {name} --data DIR"}
+    given = {"quick": True, "seed": 0, "jobs": 1, "command": f"directrix lab reproduce {name} --data DIR"}
     return Workspace(
         name,
         data,

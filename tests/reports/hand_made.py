@@ -109,7 +109,7 @@ def report(**changes):
         "missing": (("TD2003", "the data are not there."),),
         "how": ("- Five folds.\n  Each trains, validates, tests.", "All of it took a minute."),
         "settings": {"name": "some2010", "fixed": {"seed": 0}, "installation": {"directrix": "0"}},
-        "command": "directrix reproduce some2010 --data DIR",
+        "command": "directrix lab reproduce some2010 --data DIR",
         "per_query": (per_query(), per_query("MQ2008", "AP", n=12, methods=METHODS[:3], seed=1)),
         "differs": ("- Other data.",),
     }

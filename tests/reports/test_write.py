@@ -95,7 +95,7 @@ def test_the_page_says_all_in_order(folder):
     assert "| LambdaRank is best | Sect. 6 | ✗ does not hold | 0.42, p = 1e-05 |" in page
     assert "![Errors fall as alpha grows; the bound is four times as high.](figures/accuracy.png)" in page
     assert "- TD2003: the data are not there." in page
-    assert "```console\n$ directrix reproduce some2010 --data DIR\n```" in page
+    assert "```console\n$ directrix lab reproduce some2010 --data DIR\n```" in page
     assert blocks(page) == []
 
 

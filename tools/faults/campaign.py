@@ -23,7 +23,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 OLD = b"what was there before\n"
 _LINEAR = ("--method", "ApproxNDCG", "--set", "l2=1e-3", "--set", "alpha=3.0")
 _TEXTS = ("../documents.index", "../queries.jsonl")
-_CELLS = ("crossval", "../train.txt", "--method", "Regression,ListNet", "--folds", "3", "-o", "run")
+_CELLS = ("lab", "crossval", "../train.txt", "--method", "Regression,ListNet", "--folds", "3", "-o", "run")
 
 COMMANDS = {
     "train": (("train", "../train.txt", *_LINEAR, "--folds", "2", "-o", "m.json"), ["m.json"]),
@@ -34,46 +34,46 @@ COMMANDS = {
     "predict": (("predict", "../model.json", "../train.txt", "-o", "s.txt.gz"), ["s.txt.gz"]),
     "convert": (("convert", "../train.txt", "t.txt"), ["t.txt"]),
     "convert to Parquet": (("convert", "../train.txt", "t.parquet"), ["t.parquet"]),
-    "shard": (("shard", "../train.txt", "shards", "--shards", "3"), []),
-    "features": (
-        ("features", "../run.txt", "--qrels", "../qrels", "-o", "f.txt"),
+    "cluster shard": (("cluster", "shard", "../train.txt", "shards", "--shards", "3"), []),
+    "runs features": (
+        ("runs", "features", "../run.txt", "--qrels", "../qrels", "-o", "f.txt"),
         ["f.txt", "f.txt.thresholds.json"],
     ),
-    "certify": (
-        ("certify", "../model.json", "../train.txt", "--polish", "--eps", "0.1", "-o", "p.json"),
+    "lab certify": (
+        ("lab", "certify", "../model.json", "../train.txt", "--polish", "--eps", "0.1", "-o", "p.json"),
         ["p.json"],
     ),
     "compare": (
         ("compare", "../train.txt", "../model.json", "../scores.txt", "--report", "c.html"),
         ["c.html"],
     ),
-    "crossval": ((*_CELLS, "--jobs", "1", "--report", "v.html"), ["v.html"]),
-    "crossval --jobs 2": ((*_CELLS, "--jobs", "2"), []),
+    "lab crossval": ((*_CELLS, "--jobs", "1", "--report", "v.html"), ["v.html"]),
+    "lab crossval --jobs 2": ((*_CELLS, "--jobs", "2"), []),
     "export": (("export", "../model.json", "m.sql", "--to", "sql"), ["m.sql"]),
     "explain": (("explain", "../model.json", "../train.txt", "--report", "e.html"), ["e.html"]),
     "describe": (("describe", "../model.json", "../train.txt", "--report", "d.html"), ["d.html"]),
-    "index": (("index", "../documents.jsonl", "-o", "d.index"), ["d.index"]),
-    "candidates": (("candidates", *_TEXTS, "-k", "5", "-o", "c.txt"), ["c.txt"]),
-    "text-features": (
-        ("text-features", *_TEXTS, "--run", "../found.txt", "--qrels", "../qrels", "-o", "f.txt"),
+    "text index": (("text", "index", "../documents.jsonl", "-o", "d.index"), ["d.index"]),
+    "text candidates": (("text", "candidates", *_TEXTS, "-k", "5", "-o", "c.txt"), ["c.txt"]),
+    "text features": (
+        ("text", "features", *_TEXTS, "--run", "../found.txt", "--qrels", "../qrels", "-o", "f.txt"),
         ["f.txt"],
     ),
-    "text-features to Parquet": (
-        ("text-features", *_TEXTS, "--run", "../found.txt", "-o", "f.parquet"),
+    "text features to Parquet": (
+        ("text", "features", *_TEXTS, "--run", "../found.txt", "-o", "f.parquet"),
         ["f.parquet"],
     ),
-    "rerank": (
-        ("rerank", "../text-model.json", *_TEXTS, "--run", "../found.txt", "-o", "r.jsonl"),
+    "text rerank": (
+        ("text", "rerank", "../text-model.json", *_TEXTS, "--run", "../found.txt", "-o", "r.jsonl"),
         ["r.jsonl"],
     ),
-    "fuse": (
-        ("fuse", "../run.txt", "../other.txt", "--qrels", "../qrels", "--folds", "2", "-o", "u.txt"),
+    "runs fuse": (
+        ("runs", "fuse", "../run.txt", "../other.txt", "--qrels", "../qrels", "--folds", "2", "-o", "u.txt"),
         ["u.txt"],
     ),
 }
 """Name: arguments, and files that exist before, which it replaces."""
 
-PARALLEL = ("crossval --jobs 2",)
+PARALLEL = ("lab crossval --jobs 2",)
 """Commands that start processes, which takes seconds."""
 
 
@@ -126,7 +126,7 @@ class Campaign:
             job |= {"bytes": self.random.randrange(largest + 1)}
         answer = self._ask(job)
         problems = [*self._ending(job, answer), *self._files(name, job)]
-        if name.startswith("crossval"):
+        if name.startswith("lab crossval"):
             problems += self._resumed(name)
         fault = {key: job[key] for key in ("signal", "moment", "bytes") if key in job}
         self.problems += [f"{name}, {fault}: {text}" for text in problems]

@@ -1,4 +1,4 @@
-"""``directrix certify``, ``tendency``, ``explain`` and ``describe``: analyses of models and surrogates."""
+"""``directrix explain``, ``describe``, ``lab certify`` and ``lab tendency``: analyses of models."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _check_polish(output: Path | None, n_measures: int, *, polish: bool, other_t
     if polish and other_test:
         raise InputError(
             "--polish tests steps in random directions; leave out --exact and --one-weight, and run "
-            "`directrix certify` with them on the polished model."
+            "`directrix lab certify` with them on the polished model."
         )
 
 

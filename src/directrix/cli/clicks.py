@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from directrix.clicks.interleaving import InterleavedList
     from directrix.data.trec.runs import Run
 
-GROUP = "Learn from logs of clicks, and compare rankers by clicks."
-
 LogArgument = Annotated[
     Path,
     options.argument(
@@ -33,7 +31,7 @@ LogArgument = Annotated[
 _Model = Annotated[str, Option(help="Click model: GCTR, RCTR, DCTR, PBM, UBM, CM, DCM, SDBN or DBN.")]
 
 
-def clicks_describe_command(
+def describe_command(
     *,
     log: LogArgument,
     columns: LogColumns,
@@ -56,7 +54,7 @@ def clicks_describe_command(
     save_report(report, partial(log_report, read, data=str(log), command=context.obj))
 
 
-def clicks_model_command(
+def model_command(
     *,
     log: LogArgument,
     model: _Model = "PBM",
@@ -95,7 +93,7 @@ def clicks_model_command(
     save_report(report, lambda: model_report(tables, model=users.name, data=str(log), command=context.obj))
 
 
-def clicks_propensities_command(
+def propensities_command(
     *,
     log: LogArgument,
     method: Annotated[
@@ -144,7 +142,7 @@ def clicks_propensities_command(
     save_report(report, lambda: propensities_report(found, data=str(log), command=context.obj))
 
 
-def clicks_interleave_command(
+def interleave_command(
     *,
     runs: Annotated[
         list[Path], options.argument(metavar="RUN...", help="Two runs or more: TREC text or tables.")
@@ -190,7 +188,7 @@ def clicks_interleave_command(
         write_run(_run_of(lists), output)
 
 
-def clicks_simulate_command(
+def simulate_command(
     *,
     data: options.DataArgument,
     output: Annotated[

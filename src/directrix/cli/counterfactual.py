@@ -50,7 +50,7 @@ class ClickSearch(SearchOptions):
     )
 
 
-def clicks_train_command(
+def train_command(
     *,
     context: typer.Context,
     log: LogArgument,
@@ -165,7 +165,7 @@ def _positions(text: str | None) -> Any:
     return rows[0] if len(rows) == 1 else rows
 
 
-def clicks_evaluate_command(
+def evaluate_command(
     *,
     context: typer.Context,
     log: LogArgument,

@@ -1,4 +1,4 @@
-"""``directrix crossval``: compare published methods, and your own, on folds."""
+"""``directrix lab crossval``: compare published methods, and your own, on folds."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
     from directrix.data.interactions.build import Interactions
-    from directrix.data.trec.features import Form, RunScores, RunThresholds
+    from directrix.data.trec.features import Form, RunScores
+    from directrix.fusion.thresholds import RunThresholds
 
 TOPICS_HELP = (
     "numbers and ranges (351,353-360), @FILE with a list of topics, or a LETOR file with these queries"
@@ -284,7 +285,7 @@ def features_command(
     The documents of a topic are the union of the top documents of the runs; only judged topics are written.
     Thresholds depend on the judgments: use --train-topics to compute them from training topics only.
     """
-    from directrix.data.trec.features import RunThresholds, write_runs
+    from directrix.fusion.thresholds import RunThresholds, write_runs
 
     _check_options(bins, form, train_topics, thresholds, thresholds_from)
     target = thresholds or Path(f"{output}.thresholds.json")
@@ -347,7 +348,7 @@ def _chosen(scores: RunScores, topics: str | None, option: str) -> RunScores:
 
 def _thresholds(scores: RunScores, bins: int, kind: Form, train_topics: str | None) -> RunThresholds:
     """Compute the thresholds from the training topics."""
-    from directrix.data.trec.features import RunThresholds
+    from directrix.fusion.thresholds import RunThresholds
 
     scores = _chosen(scores, train_topics, "--train-topics")
     if train_topics is None and kind == "score":

@@ -250,17 +250,24 @@ def _replaced(value: Any, spooled: Path) -> Any:
 
 def _add(name: str, module: str) -> None:
     """Add a command to its group, which is made before its first command."""
-    home = import_module(f"directrix.cli.{module}")
-    command = vars(home)[f"{name.replace(' ', '_')}_command"]
     group, _, word = name.rpartition(" ")
+    command = vars(import_module(f"directrix.cli.{module}"))[f"{word}_command"]
     if group not in _groups:
         _groups[group] = typer.Typer(no_args_is_help=True)
-        app.add_typer(_groups[group], name=group, help=home.GROUP)
+        app.add_typer(_groups[group], name=group, help=_GROUPS[group])
     # a paragraph on one line, which the width of the terminal breaks
     text = re.sub(r"(?<!\n)\n(?=\S)", " ", inspect.cleandoc(command.__doc__))
-    _groups[group].command(word.replace("_", "-"), cls=_Command, help=text)(_prepared(command))
+    _groups[group].command(word, cls=_Command, help=text)(_prepared(command))
 
 
+_GROUPS = {
+    "text": "Index documents, find candidates, and rerank them with a model.",
+    "runs": "Combine the runs of other systems, and compare tools on them.",
+    "clicks": "Learn from logs of clicks, and compare rankers by clicks.",
+    "events": "Make labeled queries from what users viewed and bought.",
+    "lab": "Experiments: cross-validation, local optimality, reproductions of papers.",
+    "cluster": "Prepare data for several machines.",
+}
 _groups = {"": app}
 for _name, _module in COMMANDS.items():
     _add(_name, _module)

@@ -98,7 +98,7 @@ ClusterOption = Annotated[
     option(
         metavar="local:N|dask://HOST:PORT",
         help="Where to compute: N processes of this machine, or a Dask cluster. Data are then a folder of "
-        "`directrix shard`; crossval spreads its training runs.",
+        "`directrix cluster shard`; lab crossval spreads its training runs.",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""``directrix reproduce``: the experiment of a paper, with its tables."""
+"""``directrix lab reproduce``: the experiment of a paper, with its tables."""
 
 from __future__ import annotations
 
@@ -80,6 +80,6 @@ def reproduce_command(
 
 def _command(name: str, trials: int | None, *, quick: bool, seed: int) -> str:
     """Return the command that makes the same report on another machine: without paths."""
-    command = f"directrix reproduce {name} --data DIR"
+    command = f"directrix lab reproduce {name} --data DIR"
     command += "" if trials is None else f" --trials {trials}"
     return command + " --quick" * quick + f" --seed {seed}" * (seed != 0)

@@ -1,4 +1,4 @@
-"""``directrix index``, ``candidates``, ``text-features``, ``rerank``, ``fuse`` and ``reconcile``."""
+"""``directrix text index``, ``candidates``, ``text-features``, ``rerank``, ``fuse`` and ``reconcile``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 100  # queries whose features are in memory together
 
-_Index = Annotated[Path, options.argument(metavar="INDEX", help="Written by `directrix index`.")]
+_Index = Annotated[Path, options.argument(metavar="INDEX", help="Written by `directrix text index`.")]
 _Queries = Annotated[
     Path,
     options.argument(
@@ -120,7 +120,7 @@ def index_command(
         ),
     ] = None,
 ) -> None:
-    """Index documents for the commands candidates, text-features and rerank.
+    """Index documents for the commands candidates, features and rerank.
 
     Words follow the rules of Unicode (UAX #29), and their case is folded. If documents have several fields,
     an additional one, called all, joins them.
@@ -196,7 +196,7 @@ def candidates_command(
     write_run(replace(run, tag=tag), output)
 
 
-def text_features_command(
+def features_command(
     *,
     index: _Index,
     queries: _Queries,
@@ -218,7 +218,7 @@ def text_features_command(
     import numpy as np
 
     from directrix.cli.rankings import note_unmatched
-    from directrix.data.trec.features import integer_topics
+    from directrix.data.letor.write import integer_topics
     from directrix.data.trec.runs import read_trec_run
     from directrix.text.documents import query_texts
     from directrix.text.features import TextFeatures
@@ -289,7 +289,7 @@ def rerank_command(
     if saved.names is None:
         raise InputError(
             f"the model {model} was trained on features without names, so they are not known; train on "
-            "a file of `directrix text-features` that ends in .parquet."
+            "a file of `directrix text features` that ends in .parquet."
         )
     of, candidates = query_texts(queries, query_field, id_column), read_trec_run(run)
     with progress_bar("queries") as report:

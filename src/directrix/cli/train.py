@@ -269,8 +269,8 @@ def _check_shards(
     """Reject options that sharded training does not support, before starting a cluster."""
     if not is_sharded(train):
         raise InputError(
-            f"{train} is not a folder of shards, which --cluster needs; type `directrix shard {train} "
-            "SHARDS` first."
+            f"{train} is not a folder of shards, which --cluster needs; type `directrix cluster shard "
+            f"{train} SHARDS` first."
         )
     if valid is None:
         raise InputError("--cluster needs validation data, a file or a folder of shards: add --valid.")
@@ -511,7 +511,8 @@ def calibrate_command(
     if has_sampled_negatives(data):
         remark(
             f"note: {data} has sampled negatives, so the probabilities are higher than with all items; "
-            "calibrate on lists with all items, such as those of `directrix interactions --test-output`"
+            "calibrate on lists with all items, such as those of `directrix events interactions "
+            "--test-output`"
         )
     scores = saved.predict_queries(q)
     calibration = Calibration.fit(scores, q.labels, kind.value, rel)

@@ -9,50 +9,12 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from directrix.data.grouping import object_array, rows_of
 from directrix.data.trec.features import min_max
 from directrix.data.trec.join import check_magnitude, check_overlap, qrels_of, run_of
+from directrix.data.trec.pool import Pool, joined
 from directrix.data.trec.runs import Run
 from directrix.errors import Advice, InputError
-from directrix.types import Array, Float64Array, Int64Array
-
-
-@dataclass(frozen=True, eq=False)
-class Pool:
-    """Documents that any run retrieved, and judged ones that none did."""
-
-    names: tuple[str, ...]
-    """Names of the runs."""
-    query_ids: tuple[str, ...]
-    qptr: Int64Array
-    doc_ids: Array
-    labels: Float64Array
-    """0 for documents without a judgment, or with a negative one."""
-    scores: Float64Array
-    """(n_docs, n_runs), NaN where a run did not retrieve the document."""
-    is_judged: Array
-
-    @property
-    def is_retrieved(self) -> Array:
-        """Whether any run retrieved the document."""
-        return np.asarray((~np.isnan(self.scores)).any(axis=1))
-
-    def take(self, queries: Int64Array) -> Pool:
-        """Return some of the queries."""
-        sizes = np.diff(self.qptr)[queries]
-        rows = rows_of(self.qptr[:-1][queries], sizes)
-        return self._with(tuple(self.query_ids[q] for q in queries), sizes, rows)
-
-    def only(self, is_kept: Array) -> Pool:
-        """Return some of the documents."""
-        rows = np.flatnonzero(is_kept)
-        sizes = np.diff(np.searchsorted(rows, self.qptr))
-        return self._with(self.query_ids, sizes, rows)
-
-    def _with(self, query_ids: tuple[str, ...], sizes: Int64Array, rows: Int64Array) -> Pool:
-        qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        per_doc = (of[rows] for of in (self.doc_ids, self.labels, self.scores, self.is_judged))
-        return Pool(self.names, query_ids, qptr, *per_doc)
+from directrix.types import Float64Array, Int64Array
 
 
 def runs_of(runs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Run]:
@@ -85,38 +47,14 @@ def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
     for run in runs.values():
         check_magnitude(run)
     queries = tuple(dict.fromkeys(query for run in runs.values() for query in run.query_ids))
-    judged, known = None if qrels is None else qrels_of(qrels), set(queries)
+    judged = None if qrels is None else qrels_of(qrels)
     if judged is not None:
         for run in runs.values():
             check_overlap(run, judged)
-        queries = tuple(query for query in judged.query_ids if query in known)
-    places = [{query: q for q, query in enumerate(run.query_ids)} for run in runs.values()]
-    in_qrels = {} if judged is None else {query: q for q, query in enumerate(judged.query_ids)}
-    docs: list[str] = []
-    labels: list[float | None] = []
-    scores, sizes = [], []
-    for query in queries:
-        of_runs = [_of_query(run, place.get(query)) for run, place in zip(runs.values(), places, strict=True)]
-        of_judged = {} if judged is None else judged.of_query(in_qrels[query])
-        # as trec_eval orders equal scores, so that the order of the runs does not matter
-        names = sorted({doc for of in (*of_runs, of_judged) for doc in of}, reverse=True)
-        docs += names
-        labels += map(of_judged.get, names)
-        scores.append([np.array([of.get(doc, np.nan) for doc in names]) for of in of_runs])
-        sizes.append(len(names))
-    qptr = np.append(0, np.cumsum(sizes)).astype(np.int64)
-    columns = [np.concatenate(column) for column in zip(*scores, strict=True)]
-    judgments = np.array(labels, dtype=np.float64)  # NaN without one
-    grades = np.fmax(judgments, 0.0)
-    by_run = np.stack(columns, axis=1)
-    return Pool(tuple(runs), queries, qptr, object_array(docs), grades, by_run, ~np.isnan(judgments))
-
-
-def _of_query(run: Run, q: int | None) -> dict[str, float]:
-    if q is None:
-        return {}
-    part = slice(run.qptr[q], run.qptr[q + 1])
-    return dict(zip(run.doc_ids[part], run.scores[part].tolist(), strict=True))
+        retrieved = set(queries)
+        queries = tuple(query for query in judged.query_ids if query in retrieved)
+    # the order of trec_eval for equal scores, so that the order of the runs does not matter
+    return joined([*runs.values()], judged, queries, "descending")
 
 
 Normalizer = Literal["min-max", "z-score", "sum", "rank", "none"]
@@ -218,7 +156,7 @@ def _by_run(
     """Replace the scores of each run for each query; a document that it lacks gets the lowest value, or 0."""
     out = np.zeros(pool.scores.shape)
     for first, last in pairwise(pool.qptr.tolist()):
-        for i in range(len(pool.names)):
+        for i in range(len(pool.tags)):
             s = pool.scores[first:last, i]
             has = ~np.isnan(s)
             if has.any():

@@ -90,32 +90,23 @@ def fuse(  # noqa: PLR0913 - all but the first three are optional and by name
     pool = pool_of(runs_of(runs), qrels)
     n_folds, seed = whole(n_folds, "n_folds", "fuse", least=2), whole(seed, "seed", "fuse", least=0)
     methods = fusion_methods(has_classes=classes is not None)
-    _check_method(method, methods)
+    report: Progress = progress or (lambda done, total, text: None)
+    if method not in (names := ("auto", *methods)):
+        raise InputError(f"method must be one of {column_list(map(repr, names))}, got {method!r}.")
     of_query, weigher = classes_of(pool, classes), Weigher(pool, parse_measure(measure), seed)
     _check_weights_matter(weigher, of_query, classes)
-    tested = _cross_validate(weigher, methods, of_query, n_folds, progress)
-    chosen = {}
-    for step, (name, choose) in enumerate(methods.items(), start=n_folds * len(methods)):
-        if progress is not None:
-            progress(step, (n_folds + 1) * len(methods), name)
-        chosen[name] = choose(weigher, of_query)
+    chosen, tested = _choose(weigher, methods, of_query, n_folds, report)
     return _fusion(weigher, chosen, tested, of_query, method, n_folds)
 
 
-def _check_method(method: str, methods: dict[str, Choose]) -> None:
-    names = "auto", *methods
-    if method not in names:
-        raise InputError(f"method must be one of {column_list(map(repr, names))}, got {method!r}.")
-
-
-def _cross_validate(
+def _choose(
     weigher: Weigher,
     methods: dict[str, Choose],
     of_query: list[str],
     n_folds: int,
-    progress: Progress | None,
-) -> dict[str, Float64Array]:
-    """Return for each method the value of every query under the choice of the other folds."""
+    report: Progress,
+) -> tuple[dict[str, Chosen], dict[str, Float64Array]]:
+    """Return each method's choice on all queries, and the value of every query under that of other folds."""
     if (n := len(of_query)) < n_folds:
         raise InputError(f"n_folds={n_folds} needs as many judged queries, got {n}. Give fewer, at least 2.")
     tested = {name: np.full(n, np.nan) for name in methods}
@@ -124,12 +115,15 @@ def _cross_validate(
         rest = np.setdiff1d(np.arange(n), fold)
         others, held_out = weigher.of(rest), weigher.of(fold)
         for step, (name, choose) in enumerate(methods.items(), start=i * len(methods)):
-            if progress is not None:
-                progress(step, (n_folds + 1) * len(methods), name)
+            report(step, (n_folds + 1) * len(methods), name)
             chosen = choose(others, [of_query[q] for q in rest])
             scores = chosen.scores(held_out.pool, [of_query[q] for q in fold])
             tested[name][fold] = held_out.value(scores)
-    return tested
+    on_all = {}
+    for step, (name, choose) in enumerate(methods.items(), start=n_folds * len(methods)):
+        report(step, (n_folds + 1) * len(methods), name)
+        on_all[name] = choose(weigher, of_query)
+    return on_all, tested
 
 
 def _check_weights_matter(weigher: Weigher, of_query: list[str], classes: Mapping[Any, Any] | None) -> None:
@@ -158,7 +152,7 @@ def _fusion(
     n_folds: int,
 ) -> Fusion:
     """Return the result: the value of every method, in sample and cross-validated."""
-    names, summary = weigher.pool.names, weigher.measure.summary
+    names, summary = weigher.pool.tags, weigher.measure.summary
 
     def over(name: str, other: str, values: Float64Array) -> Pair:
         pair = compare({"first": tested[name], "second": values}).pairs[0]

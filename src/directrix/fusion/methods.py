@@ -9,7 +9,8 @@ from itertools import cycle, islice
 
 import numpy as np
 
-from directrix.fusion.combination import NORMALIZERS, Chosen, Combination, Normalizer, Pool, normalized
+from directrix.data.trec.pool import Pool
+from directrix.fusion.combination import NORMALIZERS, Chosen, Combination, Normalizer, normalized
 from directrix.measures.base import RankingMeasure
 from directrix.measures.line_search import LineSearch
 from directrix.types import Array, Float64Array, Int64Array
@@ -78,12 +79,12 @@ class Weigher:
     @property
     def single_runs(self) -> list[Combination]:
         """Each run alone."""
-        return [Combination("run", tuple(row)) for row in np.eye(len(self.pool.names)).tolist()]
+        return [Combination("run", tuple(row)) for row in np.eye(len(self.pool.tags)).tolist()]
 
     @property
     def equal(self) -> tuple[float, ...]:
         """Equal weights of sum 1."""
-        n = len(self.pool.names)
+        n = len(self.pool.tags)
         return (1.0 / n,) * n
 
     def mean(self, combination: Combination) -> float:

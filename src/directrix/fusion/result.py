@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.grouping import object_array
+from directrix.data.trec.pool import Pool
 from directrix.data.trec.runs import Run
 from directrix.errors import InputError, amount
 from directrix.experiments.significance.comparisons import Pair
-from directrix.fusion.combination import Chosen, Combination, Pool, pool_of, runs_of
+from directrix.fusion.combination import Chosen, Combination, pool_of, runs_of
 from directrix.fusion.methods import BEST_RUN, RRF_60
 from directrix.tables import PValue, Table, json_value
 

@@ -440,7 +440,7 @@ def _permuting_documents_permutes_the_gradient(
         value, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         size = np.abs(grad).max() + 1e-6  # what should be 0 is 1e-17 if summed in another order
         limits = 1e-10 * (1.0 + np.abs(value)), np.full(len(grad), 1e-9 * size)
-        error = _moved(type(surrogate).value_and_grad, surrogate, case, order, np.concatenate(limits))
+        error = _moved(_value_and_grad, surrogate, case, order, np.concatenate(limits))
         if error > 0.0:
             yield f"{case.name}: value or gradient differ by {error:.1e}"
 
@@ -455,6 +455,11 @@ def _boosting_can_divide_by_the_curvature(surrogate: Any, rng: np.random.Generat
         limits = 1e-12 + 1e-9 * np.abs(_curvature(surrogate, case.scores, case.labels, case.qptr)[1])
         if _moved(_curvature, surrogate, case, order, limits) > 0.0:
             yield f"{case.name}: permuting documents does not permute it"
+
+
+def _value_and_grad(surrogate: Any, *query: Any) -> tuple[Float64Array, FloatArray]:
+    outcome: tuple[Float64Array, FloatArray] = surrogate.value_and_grad(*query)
+    return outcome
 
 
 def _curvature(surrogate: Any, scores: Float64Array, labels: Float64Array, qptr: Int64Array) -> Any:

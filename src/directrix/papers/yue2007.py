@@ -16,10 +16,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from directrix.data.queries import Queries
-from directrix.data.trec.features import Form, RunScores, RunThresholds
+from directrix.data.trec.features import Form, RunScores
 from directrix.errors import InputError
 from directrix.experiments.cells import Cell
 from directrix.experiments.significance import Significance, signed_rank
+from directrix.fusion.thresholds import RunThresholds
 from directrix.laws.cutting_planes import constraints_bound, ranking_radius
 from directrix.measures.precision import AP
 from directrix.models.linear import LinearModel

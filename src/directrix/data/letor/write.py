@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -137,3 +137,17 @@ def letor_comment(doc_id: object, row: int) -> str:
             "one line, no blanks around it. Change it, or write without doc_ids."
         )
     return f" # {text}"
+
+
+def integer_topics(topics: Sequence[Hashable]) -> list[int]:
+    """Return topics as the integers that LETOR text requires; `InputError` if they are not integers."""
+    try:
+        numbers = [int(str(topic)) for topic in topics]
+    except ValueError:
+        numbers = []
+    if len(set(numbers)) < len(topics) or not all(-(2**63) <= number < 2**63 for number in numbers):
+        raise InputError(
+            f"the topics ({', '.join(map(str, topics[:3]))}, ...) are not all different integers of 64 bits, "
+            "which files of this format need; rename the topics in runs and judgments to numbers."
+        )
+    return numbers

@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from directrix.data.columns import column_list
-from directrix.data.grouping import identifier_text, object_array
+from directrix.data.grouping import identifier_text
 from directrix.data.queries import Queries
+from directrix.data.trec.pool import joined
 from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError, amount, warn
 from directrix.types import Array, Float64Array, Int64Array
@@ -171,34 +172,14 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     (array(['D1', 'D2', 'D3'], dtype=object), array([1., 0., 2.]), array([ 0.5,  0.9, -inf]))
     """
     run, qrels = run_of(run), qrels_of(qrels)
-    in_run = {query: q for q, query in enumerate(run.query_ids)}
-    in_qrels = {query: q for q, query in enumerate(qrels.query_ids)}
     if isinstance(queries, str):  # others were chosen from what has been checked
         check_overlap(run, qrels)
-    named = {"both": [q for q in run.query_ids if q in in_qrels], "judged": qrels.query_ids}
-    chosen = named[queries] if isinstance(queries, str) else queries
-    scores, rows, docs, sizes = [], [], [], []
-    for query in chosen:
-        known = qrels.rows_of(in_qrels[query])
-        first, last = (run.qptr[in_run[query]], run.qptr[in_run[query] + 1]) if query in in_run else (0, 0)
-        names = list(run.doc_ids[first:last])
-        rows += [known.pop(name, -1) for name in names]
-        rows += known.values()
-        docs += [*names, *known]
-        scores += [run.scores[first:last], np.full(len(known), -np.inf)]
-        sizes.append(len(names) + len(known))
-    qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    labels = np.append(qrels.labels, 0.0)[rows]  # the last one is of documents without a judgment
-    judged = qrels.labels if qrels.subtopics is None else qrels.subtopics
-    unjudged = np.full((1, *judged.shape[1:]), np.nan)
-    return Judged(
-        np.concatenate(scores),
-        np.maximum(labels, 0.0),
-        qptr,
-        tuple(chosen),
-        object_array(docs),
-        np.concatenate([judged, unjudged])[rows],
-    )
+        judged = set(qrels.query_ids)
+        in_both = tuple(query for query in run.query_ids if query in judged)
+        queries = in_both if queries == "both" else qrels.query_ids
+    pool = joined([run], qrels, queries, "run")
+    scores = np.where(pool.is_retrieved, pool.scores[:, 0], -np.inf)
+    return Judged(scores, pool.labels, pool.qptr, pool.query_ids, pool.doc_ids, pool.judgments)
 
 
 def labeled(q: Queries, qrels: Any) -> Queries:
