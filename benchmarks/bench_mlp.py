@@ -166,7 +166,7 @@ def network_alone(
     """Forward and backward in the parts and threads of the objective, without a surrogate."""
     from directrix.threads import one_blas_thread, run_chunks
 
-    parts, model = objective.source.parts, objective.model
+    parts, model = objective.source.parts, objective.source.model
     ends = np.cumsum([part.qptr[-1] for part in parts])
     grads: list[Any] = [None] * len(parts)
 

@@ -51,7 +51,7 @@ SHARED = {  # members that all names of a layer inherit, shown once
     },
     "rankers": {
         "rankers.base.Ranker": "fit, fit_queries, predict, score",
-        "rankers.stored.StoredRanker": "save",
+        "rankers.base.Ranker": "save",
     },
 }
 

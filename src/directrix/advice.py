@@ -107,7 +107,7 @@ PYTHON = {
     "another-folder": "Give another path, or remove the file.",
     "another-scale": "Train it with another scale, e.g. scale='standard', or with no scale.",
     "no-residual": "Or train with MLPRanker(residual=False).",
-    "export-scores": "Or set ranker.calibration_ = None to export the scores.",
+    "export-scores": "Or type ranker.calibrate(None) to export the scores.",
     "train-on-zeros": 'Or read missing features as 0 in training, too: Queries with missing="zero".',
     # clicks and interactions
     "biased": "Or biased=True, to see it with a note.",

@@ -80,7 +80,7 @@ def test_what_was_trained_for_an_engine_can_be_exported_to_it(engine, missing, t
     assert trained.exit_code == 0
     note = "note: missing features are read as 0, as in "
     assert (note in trained.stderr) == (missing == "zero")
-    assert dx.load(model).saved_model().missing == missing
+    assert dx.load(model).model_.missing == missing
     done = run("export", model, tmp_path / "out", "--engine", engine, "--check", path)
     assert done.exit_code == 0
     assert "same order in all queries" in done.stderr
@@ -92,7 +92,7 @@ def test_a_given_rule_for_missing_features_is_kept(tmp_path):
     arguments = (*settings, "--missing", "nan", "-o", tmp_path / "m.json")
     done = run("train", path, "--engine", "solr:9.5", *arguments)
     assert "ApproxNDCG" in done.stderr  # is not tried: it would read 0 there
-    assert dx.load(tmp_path / "m.json").saved_model().missing == "nan"
+    assert dx.load(tmp_path / "m.json").model_.missing == "nan"
     assert "--missing zero" in refused(
         "train", path, "--engine", "solr:8", "--model", "trees", *arguments[:-2]
     )
@@ -125,7 +125,7 @@ def test_complete_data_on_disk_may_be_read_as_the_engine_reads_them(tmp_path):
     )
     done = run("train", path, *arguments, "-o", model)
     assert done.exit_code == 0
-    assert dx.load(model).saved_model().missing == "zero"
+    assert dx.load(model).model_.missing == "zero"
 
 
 def test_queries_of_elasticsearch_are_read_from_a_file(tmp_path):

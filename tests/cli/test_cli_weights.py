@@ -51,7 +51,7 @@ def test_the_model_is_that_of_weights_in_python(frame, form, tmp_path):
     given = frame.propensity_weight.to_numpy()[q.rows], of_query.loc[list(q.query_ids)].to_numpy()
     expected = auto.search(q, weights=given).ranker.predict_queries(q)
     model = dx.load(tmp_path / "model.json")
-    assert list(model.saved_model().names) == ["a", "b", "c"]
+    assert list(model.model_.feature_names) == ["a", "b", "c"]
     assert model.predict_queries(q) == pytest.approx(expected, rel=1e-9)
     assert np.abs(auto.search(q).ranker.predict_queries(q) - expected).max() > 1e-3
     test = write(frame, tmp_path / f"test.{form}")

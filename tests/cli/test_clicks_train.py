@@ -66,7 +66,7 @@ def test_the_model_is_that_of_the_functions(here):
     )
     expected = auto.search(q, weights=weights).ranker
     model = dx.load(here / "ips.json")
-    assert list(model.saved_model().names) == ["good", "served"]
+    assert list(model.model_.feature_names) == ["good", "served"]
     assert model.predict_queries(q) == pytest.approx(expected.predict_queries(q), rel=1e-9)
     naive = dx.load(here / "naive.json")
     assert model.coef_[0] / abs(model.coef_[1]) > naive.coef_[0] / abs(naive.coef_[1])

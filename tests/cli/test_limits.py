@@ -27,7 +27,7 @@ def test_a_signal_ends_a_command_with_one_line(files, tmp_path, monkeypatch, nam
         os.kill(os.getpid(), getattr(signal, name))
         time.sleep(60)  # another thread may get it first
 
-    monkeypatch.setattr("directrix.rankers.saved.SavedModel.read", work)
+    monkeypatch.setattr("directrix.rankers.model_file.read_model", work)
     ignored = signal.signal(getattr(signal, name), signal.SIG_DFL)  # by shells, in the background
     before = signal.getsignal(signal.SIGTERM)
     result = run("predict", files.model, files.train, "-o", tmp_path / "scores.txt")

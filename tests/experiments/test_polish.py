@@ -32,7 +32,7 @@ def checked_polish(ranker, q, measure, **options):
 @pytest.mark.parametrize(("measure", "relative"), [("nDCG@3", False), ("AP", True)])
 def test_polished_linear_ranker_has_the_certificate_and_its_norm(noisy, measure, relative, tmp_path):
     ranker = linear(noisy, scale="standard")
-    ranker.training_ = {**ranker.training_, "selection": {"value": 1.0}}
+    ranker.model_ = ranker.model_.recorded(selection={"value": 1.0})
     before = ranker.coef_.copy()
     found = checked_polish(ranker, noisy, measure, eps=0.03, relative=relative)
     assert (ranker.coef_ == before).all()

@@ -44,7 +44,8 @@ def calibrated():
     fitted = {name: ranker.fit_queries(Q.take(range(1, Q.n_queries))) for name, ranker in RANKERS.items()}
 
     def of(name, kind):
-        fitted[name].calibration_ = KINDS[kind](fitted[name])
+        calibration = KINDS[kind](fitted[name])
+        fitted[name].model_ = replace(fitted[name].model_, calibration=calibration)
         return fitted[name]
 
     return of
@@ -115,7 +116,7 @@ def test_formats_of_scores_alone_refuse(calibrated, tmp_path):
     with rejects(InputError):
         dx.export(ranker, tmp_path / "model", to="solr")
     assert not list(tmp_path.iterdir())
-    ranker.calibration_ = None
+    ranker.calibrate(None)
     assert dx.export(ranker, tmp_path / "model", to="solr").n_rows
 
 

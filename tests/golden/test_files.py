@@ -20,7 +20,7 @@ import pytest
 
 import directrix as dx
 from directrix.data.trec.features import RunThresholds
-from directrix.rankers.saved import SavedModel
+from directrix.rankers.model_file import model_to_json, read_model
 
 FILES = Path(__file__).parent / "files"
 FOLDERS = sorted(folder for folder in FILES.iterdir() if folder.is_dir()) if FILES.is_dir() else []
@@ -69,7 +69,7 @@ def test_a_model_file_gives_the_scores_of_the_version_that_wrote_it(path):
 @pytest.mark.parametrize("path", MODELS, ids=ident)
 def test_every_number_of_a_model_file_is_read_with_its_bits(path):
     content = json.loads(path.read_text())
-    again = json.loads(json.dumps(SavedModel.read(path).to_json()))
+    again = json.loads(json.dumps(model_to_json(read_model(path))))
     assert again == {name: content[name] for name in content if name != "format"}
 
 

@@ -42,7 +42,7 @@ def test_a_batch_is_the_mean_of_its_queries(surrogate):
     order = rng.permutation(q.n_queries)[:23]
     loss, grad = objective.value_and_grad(w, order)
     alone = [dx.linear_objective(q.take([i]), surrogate).value_and_grad(w) for i in order]
-    weight, penalty = objective.query_weight[order], 0.01 * w @ w
+    weight, penalty = objective.source.query_weight[order], 0.01 * w @ w
     np.testing.assert_allclose(loss, weight @ [v for v, _ in alone] / 23 + penalty, rtol=1e-12)
     expected = weight @ np.array([g for _, g in alone]) / 23 + 0.02 * w
     np.testing.assert_allclose(grad, expected, rtol=0, atol=1e-12 * np.abs(expected).max())

@@ -12,7 +12,7 @@ from tests.messages import rejects
 import directrix as dx
 from directrix.errors import InputError
 from directrix.rankers.calibration import SHARE, Calibration
-from directrix.rankers.saved import SavedModel
+from directrix.rankers.model_file import model_from_json, model_to_json
 
 Q, _ = dx.data.make_linear(n_queries=60, docs_per_query=20, n_features=5, seed=3)
 TRAIN, HELD, TEST = Q.take(range(20)), Q.take(range(20, 40)), Q.take(range(40, 60))
@@ -161,8 +161,8 @@ def test_data_that_do_not_allow_a_calibration_are_rejected(ranker):
 
 
 def test_wrong_entries_of_a_file_are_rejected(ranker, tmp_path):
-    good = ranker.calibrate(HELD).saved_model().to_json()
+    good = model_to_json(ranker.calibrate(HELD).model_)
     wrong = ({"slope": -1.0}, {"values": []}, {"knots": good["calibration"]["knots"][::-1]}, {"slope": "1"})
     for change in (*wrong, {"values": [2.0 for _ in good["calibration"]["values"]]}):
         with rejects(InputError):
-            SavedModel.from_json(json.loads(json.dumps(good | {"calibration": good["calibration"] | change})))
+            model_from_json(json.loads(json.dumps(good | {"calibration": good["calibration"] | change})))

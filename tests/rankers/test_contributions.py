@@ -111,7 +111,7 @@ def test_those_of_trees_are_shapley_values():
 def test_those_of_a_network_are_integrals_of_its_slopes():
     ranker, query = RANKERS["tanh"], Q.take([7])
     X = np.asarray(ranker.scale_.apply(query.features, query.qptr))
-    model, params = ranker._model(), ranker._params
+    model, params = ranker.model_.model, ranker.model_.params
     parts, step, middles = (
         Contributions(ranker, Q).of(query, [0], [3])[0],
         1e-5,

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -135,6 +136,7 @@ def test_a_score_beyond_all_floats_is_refused(tmp_path):
     ranker = dx.EnsembleRanker(
         [dx.LinearRanker(max_iter=2), dx.LinearRanker("ListNet", max_iter=2)]
     ).fit_queries(q)
-    ranker.spreads_ = np.array([5e-324, 1.0])
+    first, second = ranker.model_.members
+    ranker.model_ = replace(ranker.model_, members=(replace(first, spread=5e-324), second))
     with pytest.raises(dx.InputError, match="scores are not finite"):
         ranker.predict_queries(q)

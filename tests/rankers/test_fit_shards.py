@@ -130,7 +130,7 @@ def test_a_training_resumes_where_it_was_interrupted(folder, valid, tmp_path, na
     path.write_bytes(content[:-3])  # the last answer was being written
     with using_driver(Failing(10**6)) as rest:
         resumed = RANKERS[name]().fit_shards(folder, valid, measure="nDCG@5", checkpoint=path)
-    assert np.array_equal(resumed._params, whole._params)
+    assert np.array_equal(resumed.model_.params, whole.model_.params)
     # each of the two interrupted trainings also asked for the labels, which no checkpoint keeps
     assert rest.asked <= counting.asked - 2 * (counting.asked // 3) + 3 + 2
     assert not path.exists()

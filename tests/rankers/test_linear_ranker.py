@@ -308,15 +308,3 @@ def test_the_penalty_can_pull_to_the_start():
     np.testing.assert_allclose(held.coef_, dx.trainers.regression_start(Q), atol=1e-7)
     pulled = dx.LinearRanker(l2=1e9).fit_queries(Q)
     np.testing.assert_allclose(pulled.coef_, np.zeros(Q.n_features), atol=1e-7)
-
-
-def test_it_trains_on_the_objective_with_fused_kernels():
-    seen = []
-
-    class Look:
-        def minimize(self, objective, start, *, callback=None):
-            seen.append(type(objective.kernel).__name__)
-            return dx.LBFGS(max_iter=1).minimize(objective, start, callback=callback)
-
-    fitted(trainer=Look())
-    assert seen == ["Fused"]

@@ -18,7 +18,7 @@ NET = {"hidden": (3,), "max_iter": 0, "patience": None}
 
 
 def weights(ranker):
-    return ranker._params
+    return ranker.model_.params
 
 
 def fitted(ranker, q=Q):

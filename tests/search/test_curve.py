@@ -59,7 +59,7 @@ def test_a_candidate_has_the_curve_of_its_training():
         assert 0.0 < candidate.curve.seconds[0] < candidate.curve.seconds[-1] < candidate.seconds
     losses = [row["loss"] for row in result.ranker.result_.trace]
     np.testing.assert_array_equal(result.chosen.curve.loss, losses)
-    assert "seconds" not in str(result.ranker.saved_model())
+    assert "seconds" not in str(result.ranker.model_)
 
 
 def test_the_scores_of_the_choice_are_those_of_the_validation_queries():

@@ -198,11 +198,11 @@ class _Probe:
                 together.wait()  # for a second thread, if there is one
 
         run_chunks(work, 2)
-        from directrix.objectives._kernels.fused import fused_separable
+        from directrix.surrogates._kernels.approx import separable_chunk
 
-        before = sum(fused_separable.stats.cache_misses.values())
+        before = sum(separable_chunk.stats.cache_misses.values())
         dx.LBFGS(max_iter=1).minimize(objective, start)
-        compiled = sum(fused_separable.stats.cache_misses.values()) - before
+        compiled = sum(separable_chunk.stats.cache_misses.values()) - before
         counts = {"threads": len(names), "compiled": compiled}
         return Result(start, 0.0, "converged", "", counts)
 

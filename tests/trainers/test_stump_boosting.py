@@ -72,7 +72,7 @@ def test_frank_is_the_loop_over_pairs(levels, weighted):
 def test_frank_counts_what_each_threshold_wins_and_loses():
     q, thresholds = problem(4, sizes=(7, 8), levels=4)
     objective = objective_of(q, thresholds)
-    pairs = LabelPairs(objective, objective.model, alike=False)
+    pairs = LabelPairs(objective, alike=False)
     s = np.random.default_rng(0).standard_normal(q.n_docs)
     won, lost = dx.trainers.FRank()._won_and_lost(pairs, pairs.centered(s[pairs.order]))
     D = reference.pair_weights(q.labels, q.qptr, np.ones(2), np.ones(15), alike=False)
@@ -92,7 +92,7 @@ def larger():
 def test_the_loss_falls_and_the_measure_rises(booster, larger):
     q, thresholds = larger
     objective = objective_of(q, thresholds)
-    result = booster(40).minimize(objective, np.zeros(objective.model.n_params))
+    result = booster(40).minimize(objective, np.zeros(objective.source.model.n_params))
     losses = [row["loss"] for row in result.trace]
     assert all(b <= a + 1e-12 for a, b in pairwise(losses))
     assert (result.status, result.counts) == ("max_iter", {"iterations": 40})
@@ -106,7 +106,7 @@ def test_boosting_goes_on_where_it_was(booster, larger):
     """From the steps of 5 rounds, 5 more give what 10 give."""
     q, thresholds = larger
     objective = objective_of(q, thresholds)
-    start = np.zeros(objective.model.n_params)
+    start = np.zeros(objective.source.model.n_params)
     first = booster(5).minimize(objective, start)
     assert not start.any()
     again = booster(5).minimize(objective, first.params)
@@ -117,7 +117,7 @@ def test_boosting_goes_on_where_it_was(booster, larger):
 @pytest.mark.parametrize("booster", BOOSTERS)
 def test_the_same_bits_on_any_number_of_threads(booster, larger):
     objective = objective_of(*larger)
-    start = np.zeros(objective.model.n_params)
+    start = np.zeros(objective.source.model.n_params)
     before = dx.set_threads(1)
     try:
         one = booster(5).minimize(objective, start).params
@@ -148,7 +148,7 @@ def test_sparse_features_and_callbacks(booster, larger):
 def test_best_so_far_chooses_the_round(booster, larger):
     objective = objective_of(*larger)
     result = dx.trainers.BestSoFar(booster(8), lambda w: -abs(np.count_nonzero(w) - 3)).minimize(
-        objective, np.zeros(objective.model.n_params)
+        objective, np.zeros(objective.source.model.n_params)
     )
     assert 0 < result.counts["best"] < 8
 

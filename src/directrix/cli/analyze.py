@@ -124,7 +124,7 @@ def certify_command(
 
         queries: Any = open_shards(data)
     else:
-        queries = reading.read(ranker.saved_model(), data, model)
+        queries = reading.read(ranker.model_, data, model)
     rows: list[dict[str, Any]] = []
     for goal in goals or [ranker.measure_]:
         rows.append(
@@ -342,7 +342,7 @@ def explain_command(
     ranker = load_model(model, data)
 
     def read(path: Path) -> Queries:
-        return reading.read(ranker.saved_model(), path, model)
+        return reading.read(ranker.model_, path, model)
 
     q = read(data)
     if query is not None:
@@ -432,7 +432,7 @@ def describe_command(
     check_writable(report, model, data)
     ranker, q = load_model(model, data), None
     if data is not None:
-        q = reading.read(ranker.saved_model(), data, model)
+        q = reading.read(ranker.model_, data, model)
     found = card_of(ranker, model, q, names, seed=seed)
     page = card_report(found, model=str(model), data=None if data is None else str(data), command=context.obj)
     if form is options.Format.markdown:

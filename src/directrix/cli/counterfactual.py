@@ -111,8 +111,8 @@ def train_command(
 
     def run(progress: Progress) -> SearchResult:
         result = search.ranker(q).search(q, weights=weights, progress=progress)
-        training = result.ranker.training_
-        result.ranker.training_ = {**training, "data": {**training["data"], "log": _digest(clicks)}}
+        data = {**result.ranker.training_["data"], "log": _digest(clicks)}
+        result.ranker.model_ = result.ranker.model_.recorded(data=data)
         return result
 
     text = f"training {search.method} for {search.measure}"
@@ -264,7 +264,7 @@ def _scored(
         if models:
             raise InputError(f"{next(iter(models))} is a model, which needs features; type --features FILE.")
         return None, [given.get(path, path) for path in paths], {}
-    saved = {path: model.saved_model() for path, model in models.items()}
+    saved = {path: model.model_ for path, model in models.items()}
     q = reading.read_for(saved.values(), features, has_labels=False)
     given |= {
         path: models[path].predict_queries(reading.matched(q, saved[path], features, path)) for path in models

@@ -71,7 +71,7 @@ def export_command(
     check_writable(output, model, check, queries)
     by_feature = None if queries is None else _queries(queries)
     ranker = load_model(model, check)
-    q = None if check is None else reading.read(ranker.saved_model(), check, model)
+    q = None if check is None else reading.read(ranker.model_, check, model)
     found = write(ranker, output, to=to, check=q, queries=by_feature)
     remark(f"saved: {output} ({output.stat().st_size:,} bytes)")
     remark(str(found))

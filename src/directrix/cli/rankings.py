@@ -25,7 +25,8 @@ from directrix.data.shards.context import is_on_cluster
 from directrix.data.trec.join import Judged, join_trec, unmatched
 from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
-from directrix.rankers.saved import SavedModel
+from directrix.rankers.fitted import FittedModel
+from directrix.rankers.model_file import read_model
 from directrix.types import Float64Array
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def judged_rankings(
     If the data file contains qrels, the rankings are runs. Queries without judgments do not count, as in
     trec_eval; ``topics`` selects the judged topics that do. ``names`` are the user's names of the rankings.
     """
-    models = {path: SavedModel.read(path) for path in rankings if is_model(path)}
+    models = {path: read_model(path) for path in rankings if is_model(path)}
     columns = given.names_for(models.values(), data)
     if (trec := read_trec(data, rankings, columns)) is not None:
         if given.missing is not None or given.by_position:
@@ -142,7 +143,7 @@ def judged_rankings(
 
 
 def _scores(
-    saved: SavedModel, q: Queries, shards: ShardedQueries | None, data: Path, path: Path, given: RankedData
+    saved: FittedModel, q: Queries, shards: ShardedQueries | None, data: Path, path: Path, given: RankedData
 ) -> Float64Array:
     """Scores of a model, on the cluster if there is one."""
     if shards is not None:

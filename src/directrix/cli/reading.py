@@ -20,8 +20,8 @@ from directrix.errors import InputError, short_text
 if TYPE_CHECKING:
     from directrix.clicks.log import Log
     from directrix.data.queries import Queries
+    from directrix.rankers.fitted import FittedModel
     from directrix.rankers.inputs import Weights
-    from directrix.rankers.saved import SavedModel
     from directrix.types import Float64Array
 
 RECORDED = ("qid", "label", "doc_id")
@@ -330,7 +330,7 @@ class ModelData(Columns):
     missing: _ModelMissing = None
     by_position: ByPositionOption = False
 
-    def names_for(self, models: Iterable[SavedModel], path: Path) -> ColumnNames:
+    def names_for(self, models: Iterable[FittedModel], path: Path) -> ColumnNames:
         """Return the column names; for a table, names that are not given are those of the training data."""
         names, trained = self.names(), [saved.training["data"].get("columns", {}) for saved in models]
         if any(trained) and format_of(path).has_names:
@@ -340,16 +340,16 @@ class ModelData(Columns):
                     names = replace(names, **{key: name})
         return names
 
-    def _with_features(self, names: ColumnNames, models: Collection[SavedModel], path: Path) -> ColumnNames:
+    def _with_features(self, names: ColumnNames, models: Collection[FittedModel], path: Path) -> ColumnNames:
         """Add the features of models, by name, that a table has; a note names its other columns."""
         is_open = names.features is None and not self.by_position and format_of(path).has_names
-        if not is_open or any(saved.names is None for saved in models):
+        if not is_open or any(saved.feature_names is None for saved in models):
             return names
         categories = {
             name: kind is not None
             for saved in models
             for name, kind in zip(
-                saved.names or (), saved.categories or (None,) * saved.n_features, strict=True
+                saved.feature_names or (), saved.categories or (None,) * saved.n_features, strict=True
             )
         }
         known = _columns_of(path)
@@ -364,7 +364,7 @@ class ModelData(Columns):
         chosen = tuple(name for name in features if categories[name] or name in (names.categorical or ()))
         return replace(names, features=features, categorical=chosen or None, excluded=None)
 
-    def read_for(self, models: Collection[SavedModel], path: Path, *, has_labels: bool = True) -> Queries:
+    def read_for(self, models: Collection[FittedModel], path: Path, *, has_labels: bool = True) -> Queries:
         """Read data for models, with missing values treated as in training.
 
         ``--missing`` applies only to models whose training data had to be complete; a note says so.
@@ -389,12 +389,14 @@ class ModelData(Columns):
         # that of the model is no decision about features that were never missing in its training
         return q if self.missing is how or how is Missing.zero else replace(q, missing=Missing.error.value)
 
-    def matched(self, q: Queries, saved: SavedModel, path: Path, model: Path) -> Queries:
+    def matched(self, q: Queries, saved: FittedModel, path: Path, model: Path) -> Queries:
         """Return the data of ``path`` with the features of the ``model``; see `same_features`."""
         other = f"the model {model}"
-        return same_features(q, saved.n_features, saved.names, path, other, by_position=self.by_position)
+        return same_features(
+            q, saved.n_features, saved.feature_names, path, other, by_position=self.by_position
+        )
 
-    def read(self, saved: SavedModel, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
+    def read(self, saved: FittedModel, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
         """Read data for one model, with its features."""
         return self.matched(self.read_for([saved], path, has_labels=has_labels), saved, path, model)
 

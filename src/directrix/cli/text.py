@@ -279,14 +279,14 @@ def rerank_command(
     evaluate QRELS RUN` measures the result, and `directrix compare QRELS RUN RUN` tests the gain.
     """
     from directrix.data.trec.runs import Run, read_trec_run
-    from directrix.rankers.saved import SavedModel
+    from directrix.rankers.model_file import read_model
     from directrix.text.documents import query_texts
     from directrix.text.index import Index
 
     options.check_tag("--tag", tag)
     check_writable(output, model, index, queries, run, *(others or ()))
-    saved = SavedModel.read(model)
-    if saved.names is None:
+    saved = read_model(model)
+    if saved.feature_names is None:
         raise InputError(
             f"the model {model} was trained on features without names, so they are not known; train on "
             "a file of `directrix text features` that ends in .parquet."
@@ -294,7 +294,11 @@ def rerank_command(
     of, candidates = query_texts(queries, query_field, id_column), read_trec_run(run)
     with progress_bar("queries") as report:
         features = Index.load(index).features(
-            of, candidates, runs=_other_runs(others, candidates), names=list(saved.names), progress=report
+            of,
+            candidates,
+            runs=_other_runs(others, candidates),
+            names=list(saved.feature_names),
+            progress=report,
         )
     write_run(replace(Run.from_scores(features, saved.predict_queries(features)), tag=tag), output)
     if without := len(of) - len(features.query_ids):

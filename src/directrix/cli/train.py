@@ -254,8 +254,8 @@ def search_and_save(
 
             result = run(progress=progress)
         if columns := {key: name for key in RECORDED if (name := getattr(names, key)) is not None}:
-            training = result.ranker.training_
-            result.ranker.training_ = {**training, "data": {**training["data"], "columns": columns}}
+            data = {**result.ranker.training_["data"], "columns": columns}
+            result.ranker.model_ = result.ranker.model_.recorded(data=data)
         result.ranker.save(output)
         show(form, [race_table(result)], _document(result))
         _print_remarks(result)
@@ -429,12 +429,12 @@ def predict_command(
     reading: ModelData,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
-    from directrix.rankers.saved import SavedModel  # `load` imports scikit-learn, for a second
+    from directrix.rankers.model_file import read_model  # `load` imports scikit-learn, for a second
 
     options.check_tag("--run", run)
     check_writable(output, model, data)
     check_model(model, data)
-    saved = SavedModel.read(model)
+    saved = read_model(model)
     q = reading.read(saved, data, model, has_labels=False)
     scores = saved.predict_queries(q)
     if probability or diversify_column is not None:
@@ -501,11 +501,11 @@ def calibrate_command(
     from directrix.experiments.calibration import calibration_curve, cross_calibrated
     from directrix.rankers.calibration import Calibration
     from directrix.rankers.inputs import warn_if_trained_on
-    from directrix.rankers.saved import SavedModel
+    from directrix.rankers.model_file import read_model, write_model
 
     check_writable(output, data, by)
     check_model(model, data)
-    saved = SavedModel.read(model)
+    saved = read_model(model)
     q = reading.read(saved, data, model)
     warn_if_trained_on(q, saved.training, stacklevel=1)
     if has_sampled_negatives(data):
@@ -518,7 +518,7 @@ def calibrate_command(
     calibration = Calibration.fit(scores, q.labels, kind.value, rel)
     probabilities = cross_calibrated(scores, q, kind.value, rel)
     curve = calibration_curve(probabilities, q, rel=rel, by=None if by is None else _by_query(by, q))
-    replace(saved, calibration=calibration).save(output)
+    write_model(replace(saved, calibration=calibration), output)
     show(form, curve.tables(), curve.to_dict())
     remark(f"saved: {output} ({kind.value} calibration on {amount(q.n_docs, 'documents')})")
 

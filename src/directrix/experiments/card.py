@@ -20,6 +20,8 @@ from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.loading import load
 from directrix.rankers.means import mean_over_queries, values_of
+from directrix.rankers.model_file import model_to_json
+from directrix.rankers.record import own_model
 
 _FEW_QUERIES = 50
 _EARLY = ("max_iter", "not_finite")
@@ -78,7 +80,7 @@ def card_of(
     ranker: Any, path: str | os.PathLike[str], q: Queries | None, measures: Sequence[str], *, seed: int
 ) -> dict[str, Any]:
     """Return the card of a ranker that was loaded from a file; see `model_card`."""
-    record, content = ranker.training_, ranker.saved_model().to_json()
+    record, content = ranker.training_, model_to_json(own_model(ranker))
     found = {
         "file": _file(Path(path)),
         "model": _model(content),

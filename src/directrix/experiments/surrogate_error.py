@@ -118,14 +118,14 @@ def approximation(
     """
     objective = _objective(data, surrogate)
     if start is None:
-        if not isinstance(objective.model, LinearModel):
+        if not isinstance(objective.source.model, LinearModel):
             raise InputError(
                 "approximation: a model that is not linear needs initial parameters; give start=, e.g. those "
                 "of a fitted ranker."
             )
-        start = np.zeros(objective.queries.n_features)
+        start = np.zeros(objective.source.queries.n_features)
     trained: Any = objective.surrogate
-    q = objective.queries
+    q = objective.source.queries
     exact = trained.measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
     epochs: list[int] = []
     errors: list[Float64Array] = []

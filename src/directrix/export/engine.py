@@ -16,7 +16,7 @@ from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
 from directrix.models.trees import Trees
-from directrix.rankers.saved import AnyModel, SavedModel
+from directrix.rankers.fitted import AnyModel, FittedModel
 from directrix.rankers.scoring import missing_values
 from directrix.types import Float64Array
 
@@ -51,7 +51,7 @@ def checker(engine: str, q: Any) -> Callable[[Any], None]:
         decision = ZERO | LEFT if takes_zeros else NAN if has_missing else 0
         model, params = _model(ranker, n_columns, q.categories, decision)
         of_data = q.n_features, q.feature_names, q.categories, q.missing
-        formula = formula_from(SavedModel(ranker.model_type, model, params, *of_data, scale, training={}))
+        formula = formula_from(FittedModel(ranker.model_type, model, params, *of_data, scale, training={}))
         chosen.content(formula)
         if has_missing:
             chosen.check_filled(formula)

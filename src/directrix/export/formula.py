@@ -17,7 +17,8 @@ from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
 from directrix.models.trees import Trees
 from directrix.rankers.calibration import Calibration
-from directrix.rankers.saved import SavedModel
+from directrix.rankers.fitted import FittedModel
+from directrix.rankers.record import own_model
 from directrix.types import Array, Float64Array
 
 _LARGEST = float(np.finfo(np.float64).max)
@@ -149,21 +150,21 @@ def formula_of(ranker: Any) -> Formula:
     InputError
         If features are scaled by query: the score of a document then depends on the others.
     """
-    return formula_from(ranker.saved_model())
+    return formula_from(own_model(ranker))
 
 
-def formula_from(saved: SavedModel) -> Formula:
-    """Return the formula of a saved model; see `formula_of`."""
+def formula_from(saved: FittedModel) -> Formula:
+    """Return the formula of a fitted model; see `formula_of`."""
     check_room(
         _BYTES_A_FEATURE * saved.n_columns,
         f"an export of a model with {saved.n_features:,} features",
         "Number the features without gaps, and train it again.",
     )
-    parts = _added_up(folded(_part(part), saved.n_features) for part in saved.parts)
-    return Formula(parts, saved.n_features, saved.names, saved.categories, saved.calibration)
+    parts = _added_up(folded(_part(part), saved.n_features) for part in saved.summands)
+    return Formula(parts, saved.n_features, saved.feature_names, saved.categories, saved.calibration)
 
 
-def _part(saved: SavedModel) -> Summand:
+def _part(saved: FittedModel) -> Summand:
     model, params, factor = saved.model, saved.params, saved.share
     inputs = _inputs(saved.scale, saved.n_features)
     if saved.missing == "zero":

@@ -4,9 +4,16 @@ r"""The loss that trainers minimize: the surrogate of a model's scores, weighted
 
 Weights of queries, the mean, the sign and the penalty are applied here and nowhere else.
 
+In: queries, a surrogate, a model and a penalty. Out: a `DataObjective`, which trainers ask for loss and
+gradient.
+
+>>> import numpy as np, directrix as dx
+>>> objective = dx.linear_objective(dx.data.make_cubic(5, 10, 4, seed=0), "ApproxNDCG")
+>>> loss, grad = objective.value_and_grad(np.zeros(4))
+
 The queries are cut into parts whose features fit in a cache. One thread takes a part through model, surrogate
 and backward pass, so a full gradient reads the features from memory once, whatever the surrogate. A `Source`
-has the parts, in memory or in a file; `Composed` or `Fused` kernels evaluate a part.
+has the parts, in memory, in a file or in shards.
 """
 
 from __future__ import annotations
@@ -23,7 +30,7 @@ from directrix.data.queries import need_data
 from directrix.errors import InputError
 from directrix.measures.base import check_gains
 from directrix.models.linear import LinearModel, one_per_feature
-from directrix.objectives.kernels import Composed, kernel_for
+from directrix.objectives.epochs import fused_epoch
 from directrix.objectives.penalty import L2, Bounds, nearest_in
 from directrix.objectives.sharded import Sharded
 from directrix.objectives.source import Source
@@ -43,9 +50,9 @@ class DataObjective:
     """
 
     source: Source
-    """The data in parts."""
-    kernel: Composed
-    """Surrogate and model, and their evaluation of a part."""
+    """Queries, their weights and the model; it adds up values and gradients over the queries."""
+    surrogate: Surrogate
+    """The surrogate, which is maximized."""
     penalty: L2
     """Added to the loss."""
     bounds: Bounds | None = None
@@ -75,7 +82,7 @@ class DataObjective:
         params = as_floats(params, "params", "one number per parameter")
         if params.ndim != 1:
             raise InputError(f"params has shape {params.shape}; one number per parameter is needed.")
-        value, grad = self.source.sums(self.kernel, params, queries)
+        value, grad = self.source.sums(self.surrogate, params, queries)
         n_queries = self.n_queries if queries is None else len(queries)
         return self._with_penalty(float(value), grad, params, n_queries)
 
@@ -137,7 +144,7 @@ class DataObjective:
         def steps(source: Any, order: Int64Array) -> float:
             loss = None
             if self.bounds is None:
-                loss = self.kernel.sgd_epoch(source, params, order, batch, learning_rate, self.penalty)
+                loss = fused_epoch(source, self.surrogate, params, order, batch, learning_rate, self.penalty)
             return self._steps(params, batch, step, source, order) if loss is None else loss
 
         return self.source.epoch(self.source.checked(order), steps)
@@ -147,10 +154,10 @@ class DataObjective:
         params: Float64Array,
         batch: int,
         step: Callable[[Float64Array], None],
-        source: Source,
+        source: Any,
         order: Int64Array,
     ) -> float:
-        losses, sums = [], source.batches_of(self.kernel, order)
+        losses, sums = [], source.batches_of(self.surrogate, order)
         with one_blas_thread():
             for first in range(0, len(order), batch):
                 last = min(first + batch, len(order))
@@ -175,7 +182,7 @@ class DataObjective:
                 f"{surrogate!r} has no smoothing to change, so it cannot be annealed; train without "
                 "Anneal, or take a surrogate with at(smoothing), e.g. SmoothNDCG()."
             )
-        return replace(self, kernel=replace(self.kernel, surrogate=surrogate.at(smoothing)))
+        return replace(self, surrogate=surrogate.at(smoothing))
 
     def with_share(self, share: float) -> Self:
         """Return a copy with `KernelSurrogate.with_share`; without a cut-off it is the objective itself."""
@@ -183,11 +190,10 @@ class DataObjective:
         other = surrogate.with_share(share)
         if other is surrogate:
             return self
-        if type(other) is type(surrogate):
-            return replace(self, kernel=replace(self.kernel, surrogate=other))
-        weights = source.query_weight, source.doc_weight
-        source = _SOURCES[self.queries.held].cut(self.queries, other, self.model, *weights)
-        return replace(self, source=source, kernel=kernel_for(other, self.model, fuses=source.fuses))
+        if type(other) is not type(surrogate):  # it prepares other arrays of the labels
+            weights = source.query_weight, source.doc_weight
+            source = _SOURCES[source.queries.held].cut(source.queries, other, source.model, *weights)
+        return replace(self, source=source, surrogate=other)
 
     def penalized(self, penalty: L2) -> Self:
         """Return a copy with another penalty, on the same data; ``L2()`` removes it."""
@@ -210,57 +216,29 @@ class DataObjective:
             raise InputError(
                 f"{self.surrogate!r} cannot be convexified: minimize its loss as it is, or {hint}"
             )
-        return replace(self, source=self.source.convexified(self._checked(params).copy()))
-
-    @property
-    def queries(self) -> Any:
-        """Training data."""
-        return self.source.queries
-
-    @property
-    def surrogate(self) -> Surrogate:
-        """The surrogate, which is maximized."""
-        return self.kernel.surrogate
-
-    @property
-    def model(self) -> Model:
-        """Scores from features."""
-        return self.kernel.model
+        return replace(
+            self,
+            source=self.source.convexified(as_floats(params, "params", "one number per parameter").copy()),
+        )
 
     @property
     def n_queries(self) -> int:
         """Number of queries."""
-        return int(self.queries.n_queries)
+        return int(self.source.queries.n_queries)
 
     @property
     def value_free(self) -> bool:
         """Whether the gradient is not that of the loss, so that losses do not show how good a step is."""
         return not {"value_free", "estimated"}.isdisjoint(self.surrogate.properties)
 
-    @property
-    def query_weight(self) -> Float64Array:
-        """Weights of the queries, with mean 1."""
-        return self.source.query_weight
-
-    @property
-    def doc_weight(self) -> Float64Array | None:
-        """Factors on each document's contribution; None = all 1."""
-        return self.source.doc_weight
-
     def scores(self, params: Float64Array) -> Any:
         """Return the model's scores of all documents, float (n_docs,)."""
-        return self.source.scores(self._checked(params))
-
-    def _checked(self, params: Any) -> Float64Array:
-        checked = as_floats(params, "params", "one number per parameter")
-        self.kernel.check(checked, self.queries.n_features)
-        return checked
+        return self.source.scores(as_floats(params, "params", "one number per parameter"))
 
     def _check_epoch(self, params: Any, batch: Any) -> None:
         if not isinstance(params, np.ndarray) or params.dtype != np.float64 or not params.flags.writeable:
             raise InputError("params must be a writable float64 array: the epoch writes its result there.")
         whole(batch, "batch", example=64)
-        self._checked(params)
 
 
 _SOURCES: dict[str, Any] = {**LOCAL, "shards": Sharded}
@@ -317,8 +295,7 @@ def make_objective(
         None if doc_weight is None else weights_of(doc_weight, queries.n_docs, "doc_weight", "document")
     )
     source = _SOURCES[queries.held].cut(queries, kernel_surrogate(parsed), model, weight, documents)
-    kernel = kernel_for(parsed, model, fuses=source.fuses)
-    return DataObjective(source, kernel, penalty or L2(), bounds)
+    return DataObjective(source, parsed, penalty or L2(), bounds)
 
 
 def linear_objective(

@@ -19,7 +19,8 @@ from directrix.measures.terms import gains_of, query_sums
 from directrix.surrogates.base import kernel_surrogate, spread_curvature, writable
 from directrix.types import Float64Array, FloatArray, Surrogate
 
-_DEAD = 1e-12  # slope at equal scores
+_DEAD = 1e-12
+"""Largest absolute gradient at equal scores that counts as no slope, in 1 / units of score."""
 
 
 class ScoreObjective:
@@ -78,7 +79,7 @@ class ScoreObjective:
         """
         surrogate, qptr = self._surrogate.redraw(*draw), self._qptr
         value, grad, curvature = surrogate.value_grad_curvature(scores, self._prepared, qptr)
-        if not scores.any() and is_dead(grad, self):
+        if not scores.any() and is_dead(grad, self.queries):
             if not surrogate.stationary_at_ties:
                 warn_of_dead_start(self.surrogate, "Only the first tree learns, from the gains of the labels")
             grad = self._centered_gains()
@@ -97,10 +98,9 @@ def newton_step(grad: Float64Array, curvature: Float64Array) -> tuple[Float64Arr
     return grad / mean, np.maximum(curvature / mean, 1e-6)
 
 
-def is_dead(grad: FloatArray, objective: Any) -> bool:
-    """Whether a gradient at equal scores is 0 although labels differ within a query of the objective."""
-    queries = getattr(objective, "queries", None)
-    return np.abs(grad).max(initial=0.0) <= _DEAD and bool(getattr(queries, "n_ordered", 1))
+def is_dead(grad: FloatArray, queries: Any) -> bool:
+    """Whether a gradient at equal scores is 0 although labels differ within a query."""
+    return np.abs(grad).max(initial=0.0) <= _DEAD and bool(queries.n_ordered)
 
 
 def warn_of_dead_start(surrogate: Any, consequence: str) -> None:
@@ -115,11 +115,12 @@ def warn_of_dead_start(surrogate: Any, consequence: str) -> None:
 
 def check_start(params: FloatArray, grad: FloatArray, objective: Any) -> None:
     """Warn if training begins at parameters of zero, hence equal scores, where the surrogate has no slope."""
-    surrogate, queries = getattr(objective, "surrogate", None), getattr(objective, "queries", None)
-    if surrogate is None or params.any() or np.abs(grad).max(initial=0.0) > _DEAD:
+    source = getattr(objective, "source", None)  # absent from a user's own objective
+    if source is None or params.any() or np.abs(grad).max(initial=0.0) > _DEAD:
         return
-    if queries is not None and hasattr(queries, "qptr"):  # constant features would hide a slope
+    surrogate, queries = objective.surrogate, source.queries
+    if hasattr(queries, "qptr"):  # constant features would hide a slope
         grad = surrogate.value_and_grad(np.zeros(len(queries.labels)), queries.labels, queries.qptr)[1]
-    if is_dead(grad, objective):
+    if is_dead(grad, queries):
         consequence = "It learns nothing; begin elsewhere, e.g. with LinearRanker(start='regression')"
         warn_of_dead_start(surrogate, consequence)

@@ -13,8 +13,7 @@ from directrix.data.shards.task import OpenShard, Question, check_code
 from directrix.errors import InputError
 from directrix.fingerprint import fingerprint
 from directrix.models.linear import LinearModel
-from directrix.objectives.kernels import Composed, kernel_for
-from directrix.objectives.source import Gradient, InParts, Kernel, Source, Steps
+from directrix.objectives.source import Gradient, InParts, Source, Steps
 from directrix.objectives.stream import LOCAL
 from directrix.types import Float64Array, Int64Array, Model, Surrogate
 
@@ -34,11 +33,6 @@ class Sharded(Source):
             raise InputError("weights of documents and queries are not in the shards; leave them out.")
         return source
 
-    @property
-    def fuses(self) -> bool:
-        """False: the rows are in other processes. Each shard chooses its kernels."""
-        return False
-
     @cached_property
     def preparation(self) -> Preparation:
         """The preparation of every shard."""
@@ -52,22 +46,20 @@ class Sharded(Source):
         """Number of the first query of every shard."""
         return tuple(np.cumsum([0, *(shard.queries for shard in self.queries.manifest.shards)]).tolist())
 
-    def sums(self, kernel: Kernel, params: Float64Array, queries: Int64Array | None = None) -> Gradient:
+    def sums(self, surrogate: Surrogate, params: Float64Array, queries: Int64Array | None = None) -> Gradient:
         """Return the sums over all queries, or over those at some positions, by one request per shard."""
         some = None if queries is None else self.checked(queries)
-        surrogate: Any = kernel.surrogate
-        sums = self.queries.features.ask(
-            SumsOfGradients(self.preparation, surrogate, params, some, self.starts)
-        )
+        question = SumsOfGradients(self.preparation, surrogate, params, some, self.starts)
+        sums = self.queries.features.ask(question)
         return float(sums[0]), sums[1:]
 
     def epoch(self, order: Int64Array, steps: Callable[[Any, Int64Array], float]) -> float:
         """Return the mean loss of ``steps``."""
         return steps(self, order)
 
-    def batches_of(self, kernel: Kernel, order: Int64Array) -> Steps:
+    def batches_of(self, surrogate: Surrogate, order: Int64Array) -> Steps:
         """Return a function for the sums over any batch of an epoch, each with one request to the shards."""
-        return lambda first, last, params: self.sums(kernel, params, order[first:last])
+        return lambda first, last, params: self.sums(surrogate, params, order[first:last])
 
     def convexified(self, params: Float64Array) -> Self:
         """Return the same data, convexified at the scores of these parameters."""
@@ -97,14 +89,13 @@ class Preparation:
         """Text that identifies the preparation in any process."""
         return fingerprint(self.fields)
 
-    def source(self, shard: OpenShard) -> tuple[InParts, Composed]:
-        """Return source and kernel of one shard; features stay in the file if the model is linear."""
+    def source(self, shard: OpenShard) -> InParts:
+        """Return the source of one shard; features stay in the file if the model is linear."""
         check_code(self.key, self.fields)
         in_memory = not isinstance(self.model, LinearModel) or self.convexified_at is not None
-        q = shard.queries(self.scale, in_memory=in_memory)
-        source = LOCAL[q.held].cut(q, self.surrogate, self.model, np.ones(q.n_queries))
-        kernel = kernel_for(self.surrogate, self.model, fuses=source.fuses)
-        return source if self.convexified_at is None else source.convexified(self.convexified_at), kernel
+        queries = shard.queries(self.scale, in_memory=in_memory)
+        source = LOCAL[queries.held].cut(queries, self.surrogate, self.model, np.ones(queries.n_queries))
+        return source if self.convexified_at is None else source.convexified(self.convexified_at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +119,6 @@ class SumsOfGradients(Question):
             some = self.queries[(self.queries >= first) & (self.queries < last)] - first
             if not len(some):
                 return np.zeros(1 + len(self.params))
-        source, kernel = shard.kept(self.preparation.key, lambda: self.preparation.source(shard))
-        value, grad = source.sums(replace(kernel, surrogate=self.surrogate), self.params, some)
+        source = shard.kept(self.preparation.key, lambda: self.preparation.source(shard))
+        value, grad = source.sums(self.surrogate, self.params, some)
         return np.append(value, grad)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
+from zlib import crc32
 
 import numpy as np
 
@@ -20,22 +21,26 @@ from directrix.data.grouping import rows_of
 from directrix.data.sparse import row_bytes
 from directrix.errors import InputError
 from directrix.models.rows import row_slice
-from directrix.surrogates.base import KernelSurrogate, writable
+from directrix.surrogates.base import KernelSurrogate, kernel_surrogate, writable
 from directrix.threads import get_threads, one_blas_thread, query_chunks, run_chunks
-from directrix.types import Float64Array, Int64Array, Model, is_sparse
+from directrix.types import Float64Array, Int64Array, Model, Surrogate, is_sparse
 
 _BYTES_PER_PART = 4 << 20
+"""Bytes of features, with the model's arrays for them, in a part: they stay in the second cache of a core."""
+_FLOATS_AT_ONCE = 1 << 24
+"""Numbers in the gradients of parts that wait to be added up: 128 MiB."""
 
-
-_FLOATS_AT_ONCE = 1 << 24  # of gradients that wait to be added up
 Gradient = tuple[float, Float64Array]
-"""Sum of the surrogate over queries, and its gradient."""
+"""Sum of the surrogate over queries, and its gradient with respect to the parameters."""
+Steps = Callable[[int, int, Float64Array], Gradient]
+"""From first and last to the sums over the queries ``order[first:last]`` at some parameters."""
 
 
 class Part(NamedTuple):
     """A run of whole queries as a separate data set."""
 
     rows: Any
+    """Rows for the model, or a function that returns them, called by the thread that takes the part."""
     qptr: Int64Array
     weight: Float64Array
     prepared: Any
@@ -45,21 +50,22 @@ class Part(NamedTuple):
     place: int = 0
     """Position of its first query in the order of an epoch."""
 
+    def gradient(
+        self, surrogate: Surrogate, model: Model, params: Float64Array, seed: int | None = None
+    ) -> Gradient:
+        """Return the weighted sum of the surrogate over the queries, and its gradient.
 
-@dataclass(frozen=True)
-class LazyParts(Sequence[Part]):
-    """Parts that are created on access, by ``make(first, last)`` for all bounds."""
-
-    make: Callable[[int, int], Part]
-    bounds: list[tuple[int, int]]
-
-    def __len__(self) -> int:
-        return len(self.bounds)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return LazyParts(self.make, self.bounds[index])
-        return self.make(*self.bounds[index])
+        With a seed the model draws random numbers (dropout), which depend on the seed and on ``place``.
+        """
+        rows = self.rows() if callable(self.rows) else self.rows
+        drawn = {} if seed is None else {"seed": (seed, self.place)}
+        scores, cache = model.forward(params, rows, **drawn)
+        n_queries = len(self.weight)
+        value, slopes = np.zeros(n_queries), np.zeros(len(scores), dtype=scores.dtype)
+        kernel_surrogate(surrogate).fill(scores, self.prepared, self.qptr, (0, n_queries), (value, slopes))
+        if self.is_weighted:
+            slopes = slopes * np.repeat(self.weight, np.diff(self.qptr)).astype(slopes.dtype)
+        return float(self.weight @ value), model.backward(cache, slopes)
 
 
 def docs_per_part(features: Any, model: Model, *, as_dense: bool = False) -> int:
@@ -69,20 +75,33 @@ def docs_per_part(features: Any, model: Model, *, as_dense: bool = False) -> int
     return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))
 
 
-Labels = tuple[str, ...]
-"""Unit of the entries of each array that depends on the labels; see `KernelSurrogate.entries`."""
+def concatenated(prepared: Sequence[Any], entries: tuple[str, ...]) -> Any:
+    """Combine what the surrogate prepared of each part, as if of all parts together.
 
+    ``entries`` are the units of the arrays, see `KernelSurrogate.entries`.
+    """
 
-def concatenated(prepared: Sequence[Any], entries: Labels) -> Any:
-    """Combine the results of ``prepare`` for each part into its result for all parts together."""
-
-    def one(what: str, arrays: tuple[Any, ...]) -> Any:
+    def joined(unit: str, arrays: tuple[Any, ...]) -> Any:
         if arrays[0] is None:
             return None
-        return max(arrays, key=np.size) if what == "data" else np.concatenate(arrays)
+        return max(arrays, key=np.size) if unit == "data" else np.concatenate(arrays)
 
     columns = zip(*prepared, strict=True)
-    return _like(prepared[0], [one(what, arrays) for what, arrays in zip(entries, columns, strict=True)])
+    return _like(prepared[0], [joined(*column) for column in zip(entries, columns, strict=True)])
+
+
+def _taken(prepared: Any, entries: tuple[str, ...], places: Mapping[str, Any]) -> Any:
+    """Return the prepared arrays of the documents and queries at some places, by their unit."""
+    arrays = [
+        array if unit == "data" or array is None else array[places[unit]]
+        for unit, array in zip(entries, prepared, strict=True)
+    ]
+    return _like(prepared, arrays)
+
+
+def _like(prepared: Any, arrays: list[Any]) -> Any:
+    """Return the arrays as a tuple of the same class, which may be a NamedTuple."""
+    return type(prepared)(*arrays) if hasattr(prepared, "_fields") else tuple(arrays)
 
 
 def runs(bounds: list[int], first: int, last: int, docs_at_once: int) -> list[tuple[int, int]]:
@@ -95,82 +114,6 @@ def runs(bounds: list[int], first: int, last: int, docs_at_once: int) -> list[tu
     count = -(-total // docs_at_once)
     cuts = (bisect_left(bounds, begin + i * total // count, first, last) for i in range(1, count))
     return list(pairwise(sorted({first, last, *cuts})))
-
-
-class Batches:
-    """The queries at the positions ``order`` of the ``whole``, as parts.
-
-    ``entries`` states the unit of the entries of each array in ``whole.prepared``; ``rows`` maps the first
-    and last rows of queries to rows for the model. A batch of more than ``docs_at_once`` documents is shared
-    among threads.
-    """
-
-    def __init__(
-        self,
-        order: Int64Array,
-        whole: Part,
-        entries: Labels,
-        rows: Callable[[Int64Array, Int64Array], Any],
-        docs_at_once: int,
-    ) -> None:
-        self._rows, self._docs_at_once = rows, docs_at_once
-        self._starts, self._ends = whole.qptr[order], whole.qptr[order + 1]
-        sizes = self._ends - self._starts
-        self._qptr = np.append(0, np.cumsum(sizes))
-        self._bounds = self._qptr.tolist()
-        places = {"document": rows_of(self._starts, sizes), "query": order}
-        self._weight = whole.weight[order]
-        arrays = list(zip(entries, whole.prepared, strict=True))
-        self._entries = [None if what == "data" or array is None else what for what, array in arrays]
-        self._arrays: list[Any] = [
-            array if what is None else array[places[what]]
-            for what, (_, array) in zip(self._entries, arrays, strict=True)
-        ]
-        self._prepared, self._is_weighted = whole.prepared, whole.is_weighted
-
-    def cut(self, first: int, last: int) -> LazyParts:
-        """Return the parts of the batch ``order[first:last]``."""
-        return LazyParts(self._part, runs(self._bounds, first, last, self._docs_at_once))
-
-    def _part(self, first: int, last: int) -> Part:
-        lo, hi = self._bounds[first], self._bounds[last]
-        places = {"document": slice(lo, hi), "query": slice(first, last)}
-        arrays = [
-            array if what is None else array[places[what]]
-            for what, array in zip(self._entries, self._arrays, strict=True)
-        ]
-        rows = self._rows(self._starts[first:last], self._ends[first:last])
-        qptr, prepared = self._qptr[first : last + 1] - lo, _like(self._prepared, arrays)
-        return Part(rows, qptr, self._weight[first:last], prepared, self._is_weighted, place=first)
-
-
-def _like(prepared: Any, arrays: list[Any]) -> Any:
-    """The arrays as a tuple of the same kind."""
-    return type(prepared)(*arrays) if hasattr(prepared, "_fields") else tuple(arrays)
-
-
-class Kernel(Protocol):
-    """Surrogate and model, and their evaluation of a part."""
-
-    @property
-    def surrogate(self) -> Any:
-        """The surrogate, which is maximized."""
-
-    def check(self, params: Float64Array, n_features: int) -> None:
-        """Raise `InputError` if the parameters do not fit."""
-
-    def drawing(self, order: Int64Array) -> Kernel:
-        """Return the kernel for steps over the queries in this order, which seeds random numbers."""
-
-    def value_and_grad(self, part: Part, params: Float64Array) -> Gradient:
-        """Return the weighted sum of the surrogate over the queries of a part, and its gradient."""
-
-    def batches(self, source: Any, order: Int64Array) -> Callable[[int, int], Sequence[Part]]:
-        """Return a function that maps first and last to parts of the queries ``order[first:last]``."""
-
-
-Steps = Callable[[int, int, Float64Array], Gradient]
-"""From first and last to the sums over the queries ``order[first:last]`` at some parameters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,11 +130,6 @@ class Source(ABC):
     convexified_at: Float64Array | None = None
     """Parameters at whose scores the surrogate is convexified; see `DataObjective.convexified`."""
 
-    @property
-    def fuses(self) -> bool:
-        """Whether fused kernels can read the rows, which are then dense and in this process."""
-        return True
-
     def checked(self, queries: Any) -> Int64Array:
         """Return positions of queries, or raise `InputError` if they are invalid or there are none."""
         wanted, n = np.asarray(queries), self.queries.n_queries
@@ -204,16 +142,12 @@ class Source(ABC):
         return wanted.astype(np.int64)
 
     @abstractmethod
-    def sums(self, kernel: Kernel, params: Float64Array, queries: Int64Array | None = None) -> Gradient:
+    def sums(self, surrogate: Surrogate, params: Float64Array, queries: Int64Array | None = None) -> Gradient:
         """Return the sums over all queries, or over those at some positions."""
 
     @abstractmethod
     def epoch(self, order: Int64Array, steps: Callable[[Any, Int64Array], float]) -> float:
         """Return the mean loss of ``steps``, which takes a source of queries and the order of their use."""
-
-    @abstractmethod
-    def batches_of(self, kernel: Kernel, order: Int64Array) -> Steps:
-        """Return a function for the sums over any batch of an epoch."""
 
     @abstractmethod
     def convexified(self, params: Float64Array) -> Self:
@@ -276,31 +210,30 @@ class InParts(Source):
         surrogate: Any = self.surrogate  # one that `DataObjective.convexified` has accepted
         return part._replace(prepared=surrogate.convexify(scores, part.prepared, part.qptr))
 
-    def sums(self, kernel: Kernel, params: Float64Array, queries: Int64Array | None = None) -> Gradient:
+    def sums(self, surrogate: Surrogate, params: Float64Array, queries: Int64Array | None = None) -> Gradient:
         """Return the sums over all queries, or over those at some positions."""
-        kernel.check(params, self.queries.n_features)
         source, parts = self, self.parts
         if queries is not None:
             source, order = self.in_memory(self.checked(queries))
-            parts = kernel.batches(source, order)(0, len(order))
+            parts = source.batches(order)(0, len(order))
         with one_blas_thread():  # here and not in the models: once per gradient, not once per part
-            return source.added(kernel, parts, params)
+            return source.added(surrogate, parts, params)
 
-    def added(self, kernel: Kernel, parts: Sequence[Part], params: Float64Array) -> Gradient:
+    def added(
+        self, surrogate: Surrogate, parts: Sequence[Part], params: Float64Array, seed: int | None = None
+    ) -> Gradient:
         """Return the sums over parts, added in their order: the same bits for any number of threads."""
         at_once = max(4 * get_threads(), _FLOATS_AT_ONCE // max(params.size, 1))
-        work, value, grad = partial(kernel.value_and_grad, params=params), 0.0, np.zeros(len(params))
+        value, grad = 0.0, np.zeros(len(params))
+
+        def work(part: Part) -> Gradient:
+            return part.gradient(surrogate, self.model, params, seed)
+
         for first in range(0, len(parts), at_once):
             for part_value, part_grad in self.gradients(work, parts[first : first + at_once]):
                 value += part_value
                 grad += part_grad
         return value, grad
-
-    def batches_of(self, kernel: Kernel, order: Int64Array) -> Steps:
-        """Return a function for the sums over any batch of an epoch; the order seeds dropout."""
-        kernel = kernel.drawing(order)
-        parts = kernel.batches(self, order)
-        return lambda first, last, params: self.added(kernel, parts(first, last), params)
 
     @abstractmethod
     def _rows(self, first: int, last: int) -> Any:
@@ -320,11 +253,6 @@ class Memory(InParts):
     """Queries whose features are in memory."""
 
     _single: dict[int, Part] = field(default_factory=dict, init=False, repr=False)
-
-    @property
-    def fuses(self) -> bool:
-        """Whether the features are dense."""
-        return not is_sparse(self.queries.features)
 
     def _rows(self, first: int, last: int) -> Any:
         rows = row_slice(self.queries.features, first, last)
@@ -372,19 +300,52 @@ class Memory(InParts):
         rows, qptr = row_slice(q.features, 0, q.n_docs), writable(q.qptr)
         return Part(rows, qptr, self.query_weight, prepared, self._is_weighted)
 
+    def batches_of(self, surrogate: Surrogate, order: Int64Array) -> Steps:
+        """Return a function for the sums over any batch of an epoch; the order seeds random numbers."""
+        drawn, parts = with_noise_of(order, surrogate), self.batches(order)
+        seed = seed_of(order) if getattr(self.model, "dropout", 0.0) else None
+        return lambda first, last, params: self.added(drawn, parts(first, last), params, seed)
+
     def batches(self, order: Int64Array) -> Callable[[int, int], Sequence[Part]]:
-        """Return a function that maps first and last to parts of the queries ``order[first:last]``."""
+        """Return a function that maps first and last to parts of the queries ``order[first:last]``.
+
+        A batch of more than `docs_per_thread` documents becomes several parts, which threads share. Arrays
+        are sorted once for the whole order, so a part takes slices of them.
+        """
         entries = self.surrogate.entries
         if entries is None or hasattr(self.model, "prepare"):
             return lambda first, last: [
                 self._single_part(int(q))._replace(place=first + i) for i, q in enumerate(order[first:last])
             ]
-        return Batches(order, self.whole, entries, self._row_runs(), self.docs_per_thread).cut
+        whole, rows_between = self.whole, self._row_runs()
+        starts, ends = whole.qptr[order], whole.qptr[order + 1]
+        sizes = ends - starts
+        qptr, weight = np.append(0, np.cumsum(sizes)), whole.weight[order]
+        bounds = qptr.tolist()
+        prepared = _taken(whole.prepared, entries, {"document": rows_of(starts, sizes), "query": order})
+
+        def part(first: int, last: int) -> Part:
+            lo, hi = bounds[first], bounds[last]
+            places = {"document": slice(lo, hi), "query": slice(first, last)}
+            return Part(
+                partial(rows_between, starts[first:last], ends[first:last]),
+                qptr[first : last + 1] - lo,
+                weight[first:last],
+                _taken(prepared, entries, places),
+                whole.is_weighted,
+                place=first,
+            )
+
+        docs = self.docs_per_thread
+        return lambda first, last: [part(*run) for run in runs(bounds, first, last, docs)]
 
     def _row_runs(self) -> Callable[[Int64Array, Int64Array], Any]:
-        """Rows of some queries: where they are, if the model can use that, otherwise copied together."""
+        """Return a function from first and last rows of queries to rows for the model.
+
+        They stay where they are if the model can use that (`LinearModel.runs`); otherwise they are copied.
+        """
         X = self.queries.features
-        if hasattr(self.model, "runs") and self.fuses:
+        if hasattr(self.model, "runs") and not is_sparse(X):
             rows: Callable[[Int64Array, Int64Array], Any] = self.model.runs(X)
             return rows
 
@@ -398,3 +359,14 @@ class Memory(InParts):
         if q not in self._single:
             self._single[q] = self.part(q, q + 1)
         return self._single[q]
+
+
+def seed_of(order: Int64Array) -> int:
+    """Return the seed of the random numbers of an epoch over the queries in this order."""
+    return crc32(order.tobytes())
+
+
+def with_noise_of(order: Int64Array, surrogate: Surrogate) -> Surrogate:
+    """Return the surrogate with the noise of an epoch in this order, if it is a random one."""
+    is_random = "random" in surrogate.properties
+    return kernel_surrogate(surrogate).redraw(seed_of(order)) if is_random else surrogate

@@ -3,67 +3,98 @@
 from __future__ import annotations
 
 import os
-import warnings
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils._param_validation import HasMethods, Hidden, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.checks import as_floats, check_missing, is_missing, reject_masked, unmasked
-from directrix.data.frames import (
-    Categories,
-    are_dicts,
-    by_column,
-    cells_of,
-    collected,
-    columns_of,
-    columns_of_rows,
-    encoded,
-    is_dict,
-    is_frame,
-    matrix_of,
-)
-from directrix.data.grouping import require_queries
-from directrix.data.queries import Queries, filled, need_data
-from directrix.errors import InputError
+from directrix.data.frames import Categories
+from directrix.data.queries import Queries, need_data, need_queries
+from directrix.data.scale import SCALES, fills_missing, fit_scale, is_scale
+from directrix.errors import Advice, InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
+from directrix.models.trees import Trees
 from directrix.rankers.calibration import Calibration, Kind, sampling_weights
 from directrix.rankers.estimator import BaseEstimator, fit_context
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.habits import check_arguments, explaining, name_here
 from directrix.rankers.inputs import (
+    Trained,
     Training,
+    check_reached,
     document_weights,
-    explain_rejected,
+    measure_of,
     one_set,
     query_weights,
+    surrogate_of,
     training_for,
     warn_if_trained_on,
     warn_of_labels,
 )
-from directrix.rankers.means import mean_of, query_means
+from directrix.rankers.means import can_choose, mean_of, query_means
+from directrix.rankers.model_file import write_model
 from directrix.rankers.nested import nested_parameters, with_nested
-from directrix.rankers.record import check_own, check_readable
-from directrix.rankers.saved import SavedModel
-from directrix.types import Callback, Data, Float64Array
+from directrix.rankers.record import check_readable, last_smoothing, own_model, training_record
+from directrix.rankers.rows import queries_of
+from directrix.rankers.scoring import scores_by
+from directrix.trainers.progress import STOPPED
+from directrix.types import Callback, Data, Float64Array, Result
+
+
+class _ScaleNames(StrOptions):  # type: ignore[misc]  # scikit-learn has no types
+    """The kinds of scales, and several of them joined by plus signs."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return is_scale(val)
+
+    def __str__(self) -> str:
+        kinds = ", ".join(map(repr, SCALES))
+        return f"one of {kinds}, several joined by plus signs ('raw+query-percentile')"
+
+
+SHARED_CONSTRAINTS: dict[str, list[Any]] = {
+    "surrogate": [HasMethods(["value_and_grad"]), str, None, Hidden(callable)],  # `surrogate_of` explains it
+    "scale": [_ScaleNames(set(SCALES)), None],
+    "random_state": ["random_state"],
+}
+"""Constraints that scikit-learn checks, of the parameters that all of these rankers have."""
+
+_FEW_QUERIES = 64
+"""Queries that are scored first to see whether a trained ranker ranks anything: nearly always enough."""
 
 
 class Ranker(BaseEstimator, ABC):
-    """Base of the rankers, which converts rows and query identifiers to `Queries` and back.
+    """Base of the rankers: scikit-learn's contract, with queries.
 
-    A subclass trains on `Queries` (`_train`) and scores them (`predict_queries`).
+    A fitted ranker holds its model as one value, ``model_``; attributes such as ``scale_`` read it. A
+    subclass with a model of its own has the constructor's ``surrogate``, ``scale``, ``patience`` and
+    ``random_state``, and trains by `_minimize`. An ensemble or a search, which trains other rankers, defines
+    `_train`.
     """
 
+    model_: FittedModel
     measure_: RankingMeasure
-    calibration_: Calibration = None  # type: ignore[assignment]  # None before `calibrate`
+    result_: Result
+    surrogate: Any
+    scale: Any
+    patience: int | None
     holds: ClassVar[frozenset[str]] = frozenset({"memory"})
     """Where its training features may be stored; see `directrix.types.Data`."""
-
-    nested: ClassVar[tuple[str, ...]] = ()
+    nested: ClassVar[tuple[str, ...]] = ("surrogate",)
     """Names of parameters that are frozen values, whose fields are parameters too: ``surrogate__alpha``."""
+    model_type: ClassVar[str]
+    """Name of its model, a key of `KINDS`; a search has none."""
+    saved_parameters: ClassVar[tuple[str, ...]] = ()
+    """Parameters in the model file, in addition to surrogate and random_state."""
+    takes_nan: ClassVar[bool] = False
+    """Whether the model itself takes missing values, without a scale."""
+    _remedy: ClassVar[str] = ""
+    """Further advice if a trained ranker ranks nothing."""
 
     def __new__(cls, *args: Any, **given: Any) -> Self:
         """Make an object, once the names of the arguments are checked."""
@@ -74,14 +105,16 @@ class Ranker(BaseEstimator, ABC):
 
         def __getattr__(self, name: str) -> Any:
             """Explain an attribute of other tools; any other error stays as it is."""
+            if name == "model_":
+                raise AttributeError(f"this {type(self).__name__} is not fitted; type fit(X, y, qid=qid).")
             if here := name_here(name):
                 raise AttributeError(f"{type(self).__name__} has no {name!r}; did you mean {here}?")
             return object.__getattribute__(self, name)
 
     @property
     def takes_missing(self) -> bool:
-        """Whether a feature may be missing (NaN), in training and in prediction."""
-        return False
+        """Whether a feature may be missing (NaN): the scale fills it, or trees handle it."""
+        return self.takes_nan or fills_missing(self.scale)
 
     @property
     def takes_categories(self) -> bool:
@@ -169,11 +202,12 @@ class Ranker(BaseEstimator, ABC):
         UserWarning
             If the validation queries cannot choose an iteration, or all documents of a query get one score.
         """
-        q = self._grouped(X, y, qid, group, reset=not self._continues())
+        continues = self._continues()
+        known = self.model_.categories if continues else None
+        q = queries_of(self, X, y, qid=qid, group=group, categories=known, reset=not continues)
         warn_of_labels(q)
-        self.categories_ = q.categories  # the validation set has the same ones
-        validation = one_set(eval_set, eval_qid, eval_group)
-        valid = None if validation is None else self._grouped(*validation, reset=False, prefix="eval_")
+        rows, ids = one_set(eval_set, eval_qid, eval_group)
+        valid = queries_of(self, *rows, **ids, categories=q.categories, prefix="eval_") if rows else None
         by_document = document_weights(sample_weight, q, "sample_weight")
         weights = by_document, query_weights(query_weight, q, "query_weight")
         stopping = verbose, early_stopping_rounds
@@ -223,32 +257,91 @@ class Ranker(BaseEstimator, ABC):
         stopping = verbose, early_stopping_rounds
         return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
 
-    @abstractmethod
     def _train(self, training: Training) -> Self:
         """Train on checked data.
 
         Warn with ``stacklevel=5``: that is the caller of ``fit`` or ``fit_queries``.
         """
+        q, valid, surrogate = training.queries, training.valid, self._surrogate()
+        measure = self._measure_of(surrogate) if training.measure is None else training.measure
+        check_reached(measure, q)
+        if valid is not None and not can_choose(measure, valid):
+            warn(
+                f"{measure.name} has the same value for every ranking of the validation queries and cannot "
+                "choose a step: they are left out, and the last step is kept.",
+                advice=Advice("ordered-valid"),
+                stacklevel=5,
+            )
+            valid = None
+        scale = fit_scale(self.scale, q.features)
+        scaled = q if scale is None else q.scaled(scale)
+        valid = valid if valid is None or scale is None else valid.scaled(scale)
+        patience = self.patience if training.patience is None else training.patience
+        ready = replace(
+            training, queries=scaled, valid=valid, measure=measure, scale=scale, patience=patience
+        )
+        trained = self._minimize(ready.watched(), surrogate)
+        record = training_record(self, ready, q, surrogate, trained)
+        is_kept = self.takes_missing and (q.missing == "nan" or "missing" in record["data"])
+        missing = "zero" if q.missing == "zero" else "nan" if is_kept else "error"
+        result, smoothing = trained.result, last_smoothing(trained.result)
+        self.measure_, self.result_ = measure, result
+        self.surrogate_ = surrogate if smoothing is None else surrogate.at(smoothing)
+        self.model_ = FittedModel(
+            self.model_type,
+            trained.model,
+            result.params,
+            q.n_features,
+            q.feature_names,
+            q.categories,
+            missing,
+            scale,
+            record,
+        )
+        self._name_features(q)
+        if result.status == "not_finite":
+            warn(f"training ended early: {result.message}.", NotConverged, stacklevel=5)
+        elif result.message != STOPPED and not self._ranks(scaled):  # a search drops what its clock stops
+            warn(
+                "the trained ranker gives all documents of a query the same score, so it ranks nothing "
+                f"({result.message.rstrip('.')}). Give features that differ within queries{self._remedy}.",
+                stacklevel=5,
+            )
+        return self
+
+    def _minimize(self, training: Training, surrogate: Any) -> Trained:
+        """Train on scaled features."""
+        raise NotImplementedError(f"{type(self).__name__} must define _minimize, or _train")
+
+    def _ranks(self, scaled: Any) -> bool:
+        """Whether some documents of a training query have different scores; data on disk are not read."""
+        if scaled.held != "memory" or getattr(self, "max_iter", 1) == 0:
+            return True
+        for q in (scaled.take(np.arange(min(scaled.n_queries, _FEW_QUERIES))), scaled):
+            scores = scores_by(self.model_.model, self.model_.params, q)
+            first = q.qptr[:-1][np.diff(q.qptr) > 0]
+            if (np.minimum.reduceat(scores, first) < np.maximum.reduceat(scores, first)).any():
+                return True
+        return False
 
     def _continues(self) -> bool:
         """Whether ``fit`` starts from the parameters of the last one."""
-        return bool(getattr(self, "warm_start", False)) and hasattr(self, "result_")
+        return bool(getattr(self, "warm_start", False)) and "model_" in vars(self)
 
-    def _grouped(self, X: Any, y: Any, qid: Any, group: Any, *, reset: bool, prefix: str = "") -> Queries:
-        """Check rows and labels, and group them by query; the message calls them ``prefix`` + "qid"."""
-        (X, y), categories = _coded_rows(self, X, y, reset=reset)
-        require_queries(qid, group, len(y), prefix)
-        return self._queries(X, y, qid, group, categories)
+    def _surrogate(self) -> Any:
+        """The surrogate as an object."""
+        return surrogate_of(self.surrogate)
 
-    def _queries(self, X: Any, y: Any, qid: Any, group: Any, categories: Any, missing: Any = None) -> Queries:
-        """Group checked rows by query; ``categories`` are their names by the name of the column."""
-        known = getattr(self, "feature_names_in_", None)
-        names = None if known is None else known.tolist()
-        q = Queries.from_arrays(X, y, qid=qid, group=group, feature_names=names, missing="nan")
-        # without a rule of the caller, that of the model decides, or in training whether any are missing
-        rule = "error" if missing is None else missing
-        check_missing(rule)
-        return filled(replace(q, categories=by_column(categories, names or ()), missing=rule))
+    def _measure_of(self, surrogate: Any) -> RankingMeasure:
+        """The measure to report where ``fit`` is not told."""
+        return measure_of(surrogate)
+
+    def _name_features(self, q: Queries | FittedModel) -> None:
+        """Set number and names of the features as scikit-learn does."""
+        self.n_features_in_ = q.n_features
+        vars(self).pop("feature_names_in_", None)
+        if q.feature_names is not None:
+            self.feature_names_in_ = np.array(q.feature_names, dtype=object)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 - as in scikit-learn
         """Return the constructor's parameters, and with ``deep`` those of surrogate and trainer.
@@ -296,7 +389,7 @@ class Ranker(BaseEstimator, ABC):
 
     def _value_of(self, name: str) -> Any:
         """The object that a parameter of `nested` means, where it may be None or text."""
-        return getattr(self, name)
+        return self._surrogate() if name == "surrogate" else getattr(self, name)
 
     def check_parameters(self) -> None:
         """Check the constructor's parameters now, as ``fit`` would.
@@ -336,20 +429,27 @@ class Ranker(BaseEstimator, ABC):
             or missing where none was missing in training.
         """
         check_is_fitted(self)
-        scale = getattr(self, "scale_", None)
+        scale = self.scale_
         if qid is None and group is None and scale is not None and scale.by_query:
             raise InputError(
                 f"predict got rows without their queries, but scale={scale.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
             )
-        X, categories = _coded_rows(self, X, reset=False)
-        qid = np.zeros(X.shape[0]) if qid is None and group is None else qid  # of one query
-        q = self._queries(X, np.zeros(X.shape[0]), qid, group, categories, missing)
+        q = queries_of(self, X, qid=qid, group=group, categories=self.model_.categories, missing=missing)
         return q.restore(self.predict_queries(q))
 
-    @abstractmethod
     def predict_queries(self, q: Queries) -> Float64Array:
-        """Return the score of every document of `Queries`, in their order."""
+        """Return the score of every document of `Queries`, in their order.
+
+        Raises
+        ------
+        InputError
+            If the number, names or order of the features differ from training, or features are missing or too
+            large.
+        """
+        need_queries(q, "predict_queries")
+        check_is_fitted(self)
+        return self.model_.predict_queries(q)
 
     def score(
         self, X: Any, y: Any, qid: Any = None, *, group: Any = None, sample_weight: Any = None
@@ -374,12 +474,12 @@ class Ranker(BaseEstimator, ABC):
             If neither qid nor group is given.
         """
         check_is_fitted(self)
-        q = self._grouped(X, y, qid, group, reset=False)
+        q = queries_of(self, X, y, qid=qid, group=group, categories=self.model_.categories)
         weights = document_weights(sample_weight, q, "sample_weight")
         by_query = None if weights is None else query_means(weights, q)
         return mean_of(self.measure_, self.predict_queries(q), q, by_query)
 
-    def calibrate(self, q: Queries, kind: Kind = "isotonic", rel: float = 1.0) -> Self:
+    def calibrate(self, q: Queries | None, kind: Kind = "isotonic", rel: float = 1.0) -> Self:
         r"""Fit probabilities of relevance to the scores of queries that were not trained on.
 
         ``predict`` and the order of documents do not change. ``save`` stores the calibration, `load` and
@@ -387,10 +487,10 @@ class Ranker(BaseEstimator, ABC):
 
         Parameters
         ----------
-        q : Queries
+        q : Queries, or None
             With labels: thousands of documents for "isotonic", hundreds for "platt". Negatives of
             `directrix.data.from_interactions` count 1 / sampling probability, so the probabilities hold for
-            all candidates.
+            all candidates. None removes a calibration.
         kind : {"isotonic", "platt"}
             Isotonic regression (Zadrozny & Elkan 2002), which is nonparametric, or Platt's sigmoid
             :math:`1 / (1 + e^{-(a s + b)})` (1999).
@@ -422,10 +522,13 @@ class Ranker(BaseEstimator, ABC):
         (2,)
         """
         fitted = self.trained()
-        need_data(q, "calibrate")
-        warn_if_trained_on(q, fitted.training_, stacklevel=2)
-        scores, weights = self.predict_queries(q), sampling_weights(q)
-        self.calibration_ = fitted.calibration_ = Calibration.fit(scores, q.labels, kind, rel, weights)
+        calibration = None
+        if q is not None:
+            need_data(q, "calibrate")
+            warn_if_trained_on(q, self.training_, stacklevel=2)
+            weights = sampling_weights(q)
+            calibration = Calibration.fit(self.predict_queries(q), q.labels, kind, rel, weights)
+        fitted.model_ = replace(fitted.model_, calibration=calibration)
         return self
 
     def predict_probability(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
@@ -434,27 +537,11 @@ class Ranker(BaseEstimator, ABC):
         Raises `InputError` as ``predict`` does, or if ``calibrate`` was not called after ``fit``.
         """
         check_is_fitted(self)
-        saved: SavedModel = self.trained()._content()
-        return saved.probabilities(self.predict(X, qid, group=group))
+        return self.model_.probabilities(self.predict(X, qid, group=group))
 
     def trained(self) -> Any:
         """The ranker that computes the scores: itself, or the one that an `AutoRanker` chose."""
         return self
-
-    def saved_model(self) -> SavedModel:
-        """Return the fitted model as a value, the content of its file; see `SavedModel`.
-
-        Raises `InputError` for a subclass of the user, which may compute other scores than its model.
-        """
-        ranker = self.trained()
-        for one in (self, ranker):
-            check_own(one)
-        model: SavedModel = ranker._content()
-        return model
-
-    def _content(self) -> SavedModel:
-        """The model of a ranker that computes scores itself, also of a user's class."""
-        raise NotImplementedError(f"{type(self).__name__} must define _content, or trained")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a JSON file, atomically; `directrix.load` reads it back.
@@ -467,11 +554,37 @@ class Ranker(BaseEstimator, ABC):
             If the file cannot be written, the model holds a number that is not finite, or the ranker, its
             measure, surrogate or trainer is of a class that would be read back as another one.
         """
-        saved, ranker = self.saved_model(), self.trained()
-        members = zip(getattr(ranker, "members_", ()), saved.members, strict=True)
-        for one, part in ((ranker, saved), *members):
-            check_readable(one, part)
-        saved.save(path)
+        model, ranker = own_model(self), self.trained()
+        check_readable(ranker, model)
+        for member, fitted in zip(getattr(ranker, "members_", ()), model.members, strict=True):
+            check_readable(member, fitted)
+        write_model(model, path)
+
+    @property
+    def scale_(self) -> Any:
+        """Fitted scale of the features, or None; of an ensemble a member's that needs the query of a row."""
+        scales = (member.scale for member in self.model_.members)
+        return next((scale for scale in scales if scale and scale.by_query), self.model_.scale)
+
+    @property
+    def missing_(self) -> str:
+        """How missing values of the training data were read: "error", "zero" or "nan"."""
+        return self.model_.missing
+
+    @property
+    def categories_(self) -> Categories | None:
+        """Names of the categories of each feature, None for a feature of numbers, or for all."""
+        return self.model_.categories
+
+    @property
+    def training_(self) -> Mapping[str, Any]:
+        """The record of the training in the model file."""
+        return self.model_.training
+
+    @property
+    def calibration_(self) -> Calibration | None:
+        """Probabilities from scores; None before ``calibrate``."""
+        return self.model_.calibration
 
     @property
     def evals_result_(self) -> dict[str, dict[str, list[float]]]:
@@ -482,18 +595,17 @@ class Ranker(BaseEstimator, ABC):
         since model files do not store it. See `result_.trace` for further columns.
         """
         check_is_fitted(self)
-        ranker: Any = self.trained()
-        columns = (("training", "loss", "loss"), ("valid_0", ranker.measure_.name, "score"))
+        columns = (("training", "loss", "loss"), ("valid_0", self.measure_.name, "score"))
         curves = {}
         for part, name, column in columns:
-            curve = [float(row.get(column, np.nan)) for row in ranker.result_.trace]
+            curve = [float(row.get(column, np.nan)) for row in self.result_.trace]
             if not np.isnan(curve).all():
                 curves[part] = {name: curve}
         return curves
 
     @property
     def feature_importances_(self) -> Float64Array:
-        """Share of each feature in the gain of the splits of trees: float64 (n_features,), with sum 1.
+        """Share of each feature in the gain of the splits of trees: float64 (n_features,), with sum 1 or 0.
 
         Raises
         ------
@@ -501,94 +613,14 @@ class Ranker(BaseEstimator, ABC):
             If the model has no trees, so ``hasattr`` is False.
         """
         check_is_fitted(self)
-        ranker = self.trained()
-        if ranker is not self:
-            shares: Float64Array = ranker.feature_importances_
-            return shares
-        raise AttributeError(
-            f"{type(self).__name__} has no feature_importances_, which are the gains of splits of trees: a "
-            "weight depends on the unit of its feature. directrix.experiments.permutation_importance(ranker, "
-            "queries) measures how much any ranker depends on each feature."
-        )
-
-    def _name_features(self, q: Queries) -> None:
-        """Keep number, names and categories of the features; forget names and calibration of the last fit."""
-        self.n_features_in_, self.categories_ = q.n_features, q.categories
-        vars(self).pop("calibration_", None)
-        if q.feature_names is not None:
-            self.feature_names_in_ = np.array(q.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _features_saved(self) -> tuple[int, tuple[str, ...] | None, Categories | None]:
-        """Number, names and categories of the features, as `SavedModel` has them."""
-        names = getattr(self, "feature_names_in_", None)
-        return self.n_features_in_, None if names is None else tuple(map(str, names)), self.categories_
-
-
-_ROWS: dict[str, Any] = {
-    "accept_sparse": "csr",
-    "dtype": [np.float64, np.float32],
-    "ensure_all_finite": False,
-}
-
-
-def _coded_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> tuple[Any, dict[str, tuple[str, ...]]]:
-    """Return `_checked_rows`, and the names of the categories of the columns that have any."""
-    if are_dicts(X):
-        X = columns_of_rows(X, () if reset else getattr(ranker, "feature_names_in_", ()))
-    X, names = encoded(X, () if reset else _texts_of_categories(ranker, X))
-    return _checked_rows(ranker, X, *labels, reset=reset), names
-
-
-def _texts_of_categories(ranker: Any, X: Any) -> list[Any]:
-    """Return the columns that held categories in training and now hold text, or missing values alone."""
-    known = zip(getattr(ranker, "feature_names_in_", ()), ranker.categories_ or (), strict=False)
-    names = [name for name, categories in known if categories is not None]
-    columns = columns_of(X) if names and is_frame(X) else {}
-    cells = {name: cells_of(columns.get(name, ())) for name in names}
-    return [name for name in names if _are_texts(cells[name])]
-
-
-def _are_texts(cells: list[Any]) -> bool:
-    return any(isinstance(cell, str) for cell in cells) or all(map(is_missing, cells))
-
-
-def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
-    """Return features, and labels if they are given, as arrays; ``reset`` keeps number and names of features.
-
-    Columns of a dict are taken by name, in any order. Raises as `sklearn.utils.validation.validate_data`.
-    """
-    settings = {**_ROWS, "y_numeric": True} if labels else _ROWS
-    for given in labels:
-        reject_masked(given, "y")
-    if getattr(getattr(X, "dtype", None), "names", None):
-        raise InputError(f"X has records of dtype {X.dtype}; one number in each cell is needed.")
-    X = unmasked(X)
-    if isinstance(X, list | tuple):  # None and pandas.NA are missing, as in frames
-        X = as_floats(X, "X", "a row of numbers per document")
-    if not is_dict(X):
-        try:
-            return validate_data(ranker, collected(X), *labels, reset=reset, **settings)
-        except OverflowError as error:
-            raise InputError(
-                f"X or y holds a number that is not a float ({error}); numbers up to 1e308 are needed. Type "
-                "numpy.asarray(X, dtype=float) to find it."
-            ) from None
-        except (TypeError, ValueError) as error:
-            explain_rejected(X, labels, () if reset else getattr(ranker, "feature_names_in_", ()), error)
-            raise
-    known = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
-    if set(known) != set(X):
-        raise InputError(
-            f"X has the columns {', '.join(map(str, X))}; those of the training data, "
-            f"{', '.join(map(str, known))}, are needed. Give {{name: X[name] for name in "
-            "ranker.feature_names_in_}."
-        )
-    with warnings.catch_warnings():  # an array has no names
-        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-        rows = matrix_of({name: X[name] for name in known})
-        checked = validate_data(ranker, rows, *labels, reset=reset, **settings)
-    if reset and all(isinstance(name, str) for name in known):
-        ranker.feature_names_in_ = np.array(known, dtype=object)
-    return checked
+        trees = self.model_.model
+        if not isinstance(trees, Trees):
+            raise AttributeError(
+                f"{type(self.trained()).__name__} has no feature_importances_, which are the gains of splits "
+                "of trees: a weight depends on the unit of its feature. "
+                "directrix.experiments.permutation_importance(ranker, queries) measures how much any ranker "
+                "depends on each feature."
+            )
+        gains = trees.gains().reshape(-1, self.n_features_in_).sum(axis=0)  # scales are side by side
+        shares: Float64Array = gains / (gains.sum() or 1.0)
+        return shares

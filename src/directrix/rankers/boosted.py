@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import check_is_fitted
 
 from directrix.data.queries import Queries
 from directrix.errors import InputError
@@ -18,17 +17,17 @@ from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
 from directrix.objectives.scores import ScoreObjective
-from directrix.rankers.base import Ranker
+from directrix.rankers.base import SHARED_CONSTRAINTS, Ranker
 from directrix.rankers.bounds import ON_MONOTONE, directions_of
-from directrix.rankers.inputs import Training, column_of, surrogate_of
+from directrix.rankers.inputs import Trained, Training, column_of, surrogate_of
 from directrix.rankers.means import mean_evaluator
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.scoring import check_codes
-from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
+from directrix.rankers.starts import started_from
 from directrix.surrogates.lambdas import YetiRank
 from directrix.trainers.bins import MAX_BIN, MOST_BINS
 from directrix.trainers.boosting import Boosting
-from directrix.types import Float64Array, Result, Surrogate
+from directrix.types import Float64Array, Surrogate
 
 _LAMBDARANK = "lambdarank"
 _MOST_LEAVES, _MOST_BYTES = 1024, 1 << 32  # of oblivious trees
@@ -36,7 +35,7 @@ _NOT_OF_BOOSTING = ("scale", "categorical_features", "monotone")
 
 
 @dataclass(eq=False, repr=False)
-class BoostedRanker(StoredRanker):
+class BoostedRanker(Ranker):
     r"""Scores :math:`f(x) = \sum_t T_t(x)`: boosted trees for any surrogate.
 
     .. math:: \min_f \; -\frac{\sum_q v_q \, S_q(f(X_q))}{\sum_q v_q}
@@ -199,11 +198,17 @@ class BoostedRanker(StoredRanker):
     init_model: Any = None
 
     @property
+    def trees_(self) -> Trees:
+        """The trees."""
+        trees: Any = self.model_.model
+        return trees
+
+    @property
     def takes_categories(self) -> bool:
         """Whether a feature may hold categories, which a scale would treat as numbers."""
         return self.scale is None
 
-    def _minimize(self, training: Training, surrogate: Any) -> tuple[Boosting, Result]:
+    def _minimize(self, training: Training, surrogate: Any) -> Trained:
         data, judged = training.queries, training.valid
         by_document, by_query = training.doc_weight, training.query_weight
         objective: ScoreObjective | Float64Array | None
@@ -218,7 +223,7 @@ class BoostedRanker(StoredRanker):
                 "query_weight=, or choose a surrogate: BoostedRanker('YetiRank')."
             )
         names = [name for name in self.saved_parameters if name not in _NOT_OF_BOOSTING]
-        settings = {name: self.parameter_to_save(name) for name in names}
+        settings = {name: getattr(self, name) for name in names} | {"patience": training.patience}
         settings["lightgbm_params"] = further = self._further(training)
         seed, categorical = seed_of(self.random_state), self._categorical(data, further)
         settings["oblivious"] = self._is_oblivious(surrogate, data, categorical)
@@ -228,7 +233,7 @@ class BoostedRanker(StoredRanker):
             lightgbm()  # raises before the work
         trainer = Boosting(**settings, seed=seed, categorical=categorical)
         mean = None if judged is None else mean_evaluator(training.measure, judged)
-        result, self.trees_ = trainer.grow(
+        result, trees = trainer.grow(
             data,
             objective,
             valid=judged,
@@ -236,7 +241,7 @@ class BoostedRanker(StoredRanker):
             callback=training.callback,
             init=self._first_trees(training),
         )
-        return trainer, result
+        return Trained(trees, trainer, result)
 
     def _is_oblivious(self, surrogate: Any, data: Queries, categorical: tuple[int, ...]) -> bool:
         """Decide by ``oblivious``, or by what only LightGBM's trees have."""
@@ -304,7 +309,7 @@ class BoostedRanker(StoredRanker):
             from directrix.rankers.loading import load
 
             given = load(given)
-        first = self._start_from(given, training, "init_model")
+        first = started_from(self, given, training, "init_model")
         if (directions_of(self.monotone, training) != directions_of(first.monotone, training)).any():
             raise InputError(
                 f"init_model has monotone={first.monotone!r}, this ranker monotone={self.monotone!r}; trees "
@@ -312,14 +317,6 @@ class BoostedRanker(StoredRanker):
             )
         trees: Trees = first.trees_
         return trees
-
-    @property
-    def feature_importances_(self) -> Float64Array:
-        """Share of each feature in the gain of all splits: float64 (n_features,), sum 1 or 0."""
-        check_is_fitted(self)
-        gains = self.trees_.gains().reshape(-1, self.n_features_in_).sum(axis=0)  # scales are side by side
-        shares: Float64Array = gains / (gains.sum() or 1.0)
-        return shares
 
     def _surrogate(self) -> Any:
         is_own = isinstance(self.surrogate, str) and self.surrogate.strip().lower() == _LAMBDARANK
@@ -330,9 +327,3 @@ class BoostedRanker(StoredRanker):
     def _measure_of(self, surrogate: Any) -> RankingMeasure:
         # nDCG weighs the pairs of lambdarank
         return NDCG() if surrogate == _LAMBDARANK else super()._measure_of(surrogate)
-
-    def _fitted_model(self) -> tuple[Trees, Float64Array]:
-        return self.trees_, self.trees_.leaf
-
-    def _take(self, model: Any, params: Float64Array) -> None:
-        self.trees_ = model

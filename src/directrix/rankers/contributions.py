@@ -17,10 +17,10 @@ from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
 from directrix.models.trees import Trees, lightgbm
 from directrix.models.walks import RememberedWalks, row_counts
-from directrix.rankers.boosted import BoostedRanker
-from directrix.rankers.ensemble import EnsembleRanker
+from directrix.rankers.base import Ranker
+from directrix.rankers.fitted import FittedModel
+from directrix.rankers.record import own_model
 from directrix.rankers.scoring import scores_by
-from directrix.rankers.stored import StoredRanker
 from directrix.types import Array, Float64Array, Int64Array
 
 _POINTS = (32, 128, 512)
@@ -73,17 +73,21 @@ class Contributions:
     """
 
     def __init__(self, ranker: Any, q: Queries) -> None:
-        trained = ranker.trained() if hasattr(ranker, "trained") else ranker
-        self._members = _members(trained)
-        self._explainers = [_explainer(member, q) for _, member in self._members]
+        if not isinstance(ranker, Ranker):
+            raise InputError(
+                f"a {type(ranker).__name__} does not say what its features add to a score; a fitted "
+                "LinearRanker, MLPRanker, StumpRanker, BoostedRanker, or an ensemble of them, is needed."
+            )
+        self._models = own_model(ranker).summands
+        self._explainers = [_explainer(model, q) for model in self._models]
 
     def of(self, query: Queries, rows: Any, others: Any) -> Float64Array:
         """Return contributions for rows of a query, compared with other rows: float64 (n, n_features)."""
         total = np.zeros((len(np.arange(query.n_docs)[rows]), query.n_features))
-        for (share, member), explain in zip(self._members, self._explainers, strict=True):
-            X = np.asarray(member.saved_model().ready(query).features, dtype=np.float64)
+        for model, explain in zip(self._models, self._explainers, strict=True):
+            X = np.asarray(model.ready(query).features, dtype=np.float64)
             by_column = explain(X[rows], X[others])
-            total += share * by_column.reshape(len(by_column), -1, query.n_features).sum(axis=1)
+            total += model.share * by_column.reshape(len(by_column), -1, query.n_features).sum(axis=1)
         return total
 
 
@@ -101,49 +105,45 @@ def reordered_scores(ranker: Any, q: Queries) -> Reordered:
     q : Queries
         With dense features in memory, which are copied.
     """
-    trained = ranker.trained() if hasattr(ranker, "trained") else ranker
-    if isinstance(trained, EnsembleRanker):
-        members = [(share, reordered_scores(member, q)) for share, member in _members(trained)]
-        return lambda column, order: np.sum([share * of(column, order) for share, of in members], axis=0)
-    ready, predict = q, trained.predict_queries
-    if isinstance(trained, StoredRanker):
-        saved = trained.saved_model()
-        ready, predict = saved.ready(q), partial(scores_by, saved.model, saved.params)
+    if not isinstance(ranker, Ranker):
+        return _reordered(ranker.predict_queries, q, q.n_features)
+    model = own_model(ranker)
+    if not model.members:
+        return _reordered_by(model, q)
+    summands = [(member.share, _reordered_by(member, q)) for member in model.members]
+    return lambda column, order: np.sum([share * scores(column, order) for share, scores in summands], axis=0)
+
+
+def _reordered_by(model: FittedModel, q: Queries) -> Reordered:
+    return _reordered(
+        partial(scores_by, model.model, model.params), model.ready(q), q.n_features, model.model
+    )
+
+
+def _reordered(
+    predict: Callable[[Queries], Float64Array], ready: Queries, n_features: int, model: Any = None
+) -> Reordered:
+    """Return the function for queries whose features are scaled; ``model`` is that of trees."""
     features = np.array(ready.features)
-    known = RememberedWalks(trained.trees_, features) if isinstance(trained, BoostedRanker) else None
+    walks = RememberedWalks(model, features) if isinstance(model, Trees) else None
     changed = replace(ready, features=features)  # a view of them that cannot be written to
 
     def scores(column: int, order: Int64Array) -> Float64Array:
-        columns: Array = np.arange(column, features.shape[1], q.n_features)  # scales stand side by side
+        columns: Array = np.arange(column, features.shape[1], n_features)  # scales stand side by side
         kept = features[:, columns]
         features[:, columns] = kept[order]
         try:
-            found: Float64Array = predict(changed) if known is None else known.after(features, columns)
+            return predict(changed) if walks is None else walks.after(features, columns)
         finally:
             features[:, columns] = kept
-        return found
 
     return scores
 
 
-def _members(trained: Any) -> list[tuple[float, Any]]:
-    """The rankers whose scores are added, with their shares."""
-    if isinstance(trained, EnsembleRanker):
-        return list(zip((trained.weights_ / trained.spreads_).tolist(), trained.members_, strict=True))
-    if isinstance(trained, StoredRanker):
-        return [(1.0, trained)]
-    raise InputError(
-        f"a {type(trained).__name__} does not say what its features add to a score; a fitted LinearRanker, "
-        "MLPRanker, StumpRanker, BoostedRanker, or an ensemble of them, is needed."
-    )
-
-
-def _explainer(member: Any, q: Queries) -> _Explainer:
-    saved = member.saved_model()
-    model, params = saved.model, saved.params
-    if isinstance(model, Trees):
-        return _of_trees(model, saved.ready(q).features)
-    return partial(_EXPLAINERS[type(model)], model, params)
+def _explainer(fitted: FittedModel, q: Queries) -> _Explainer:
+    if isinstance(fitted.model, Trees):
+        return _of_trees(fitted.model, fitted.ready(q).features)
+    return partial(_EXPLAINERS[type(fitted.model)], fitted.model, fitted.params)
 
 
 def _of_stairs(model: StumpModel, params: Float64Array, X: Array, others: Array) -> Float64Array:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
-from directrix.data.queries import Queries, need_queries
+from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import Training
+from directrix.rankers.kinds import MODELS
 from directrix.rankers.means import spread_within_queries
 from directrix.rankers.record import check_own
-from directrix.rankers.saved import SavedModel
-from directrix.rankers.stored import StoredRanker
 from directrix.types import Float64Array, Result
 
 
@@ -68,7 +67,7 @@ class EnsembleRanker(Ranker):
     """
 
     model_type: ClassVar[str] = "ensemble"
-    saved_parameters: ClassVar[tuple[str, ...]] = ()
+    nested: ClassVar[tuple[str, ...]] = ()
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "members": [list, tuple],
         "weights": ["array-like", None],
@@ -84,14 +83,10 @@ class EnsembleRanker(Ranker):
         return cls([clone(member) for member in members])._joined(members, q, measure)
 
     @classmethod
-    def restored(
-        cls, parts: Sequence[tuple[Any, float, float]], measure: RankingMeasure, record: Mapping[str, Any]
-    ) -> Self:
-        """Return the ensemble that a model file holds: fitted members, each with weight and spread."""
-        members, weights, _ = zip(*parts, strict=True)
-        ensemble = cls([clone(member) for member in members], weights=list(weights))
-        ensemble._set_model(parts, measure, record)
-        return ensemble
+    def restored(cls, members: Sequence[Any], model: FittedModel, measure: RankingMeasure) -> Self:
+        """Return the ensemble of a model file: its fitted members, and its model."""
+        ensemble = cls([clone(member) for member in members], weights=[one.weight for one in model.members])
+        return ensemble._hold(members, model, measure)
 
     def _train(self, training: Training) -> Self:
         q, measure = training.queries, training.measure
@@ -113,36 +108,57 @@ class EnsembleRanker(Ranker):
     def _joined(self, members: Sequence[Any], q: Queries, measure: RankingMeasure) -> Self:
         spreads = np.array([spread_within_queries(m.predict_queries(q), q) for m in members])
         weights = np.where(spreads > 0.0, self._checked_weights(), 0.0)
-        parts = [
-            (member, weight / weights.sum(), spread)
-            for member, weight, spread in zip(members, weights, spreads, strict=True)
-            if weight > 0.0
-        ]
-        self._name_features(q)
+        kept = np.flatnonzero(weights)
+        if len(kept):
+            weights = weights / weights.sum()
+        else:
+            kept, weights, spreads = np.zeros(1, dtype=np.int64), np.ones(1), np.ones(1)
+        models = tuple(
+            replace(members[i].model_, weight=float(weights[i]), spread=float(spreads[i])) for i in kept
+        )
+        rules = [model.missing for model in models]
         record = {name: members[0].training_[name] for name in ("versions", "data")}
-        self._set_model(parts or [(members[0], 1.0, 1.0)], measure, {"measure": repr(measure), **record})
-        return self
+        model = FittedModel(
+            self.model_type,
+            None,
+            np.empty(0),
+            q.n_features,
+            q.feature_names,
+            q.categories,
+            "error" if "error" in rules else rules[0],
+            None,
+            {"measure": repr(measure), **record},
+            models,
+        )
+        return self._hold([members[i] for i in kept], model, measure)
 
-    def _set_model(
-        self, parts: Sequence[tuple[Any, float, float]], measure: RankingMeasure, record: Mapping[str, Any]
-    ) -> None:
-        """Set what ``fit`` sets: ``parts`` has each fitted member with its weight and its spread."""
-        self.members_ = tuple(member for member, _, _ in parts)
-        self.weights_ = np.array([weight for _, weight, _ in parts])
-        self.spreads_ = np.array([spread for _, _, spread in parts])
-        self.measure_, self.training_ = measure, record
+    def _hold(self, members: Sequence[Any], model: FittedModel, measure: RankingMeasure) -> Self:
+        """Become the ensemble of these fitted members."""
+        self.members_, self.model_, self.measure_ = tuple(members), model, measure
         self.result_ = Result(
             self.weights_,
             math.nan,
-            self.members_[0].result_.status,
-            f"Ensemble of {len(parts)} rankers; each has its own result.",
-            {"members": len(parts)},
+            members[0].result_.status,
+            f"Ensemble of {len(members)} rankers; each has its own result.",
+            {"members": len(members)},
         )
+        self._name_features(model)
+        return self
+
+    @property
+    def weights_(self) -> Float64Array:
+        """Weights of the members, which sum to 1."""
+        return np.array([member.weight for member in self.model_.members])
+
+    @property
+    def spreads_(self) -> Float64Array:
+        """Spread of the scores of each member on the training queries."""
+        return np.array([member.spread for member in self.model_.members])
 
     def _checked_weights(self) -> Float64Array:
         """The weights as an array; members and weights are checked."""
         for i, member in enumerate(self.members):
-            if not isinstance(member, StoredRanker):
+            if getattr(member, "model_type", None) not in MODELS:
                 raise InputError(
                     f"members[{i}] is a {type(member).__name__}; rankers of one model are needed, e.g. "
                     "EnsembleRanker([LinearRanker(), MLPRanker()])."
@@ -170,41 +186,3 @@ class EnsembleRanker(Ranker):
     def takes_categories(self) -> bool:
         """Whether a feature may hold categories: every member takes them."""
         return all(isinstance(member, Ranker) and member.takes_categories for member in self.members)
-
-    @property
-    def scale_(self) -> Any:
-        """The scale of a member that needs to know the query of every row, if one does."""
-        check_is_fitted(self, "members_")
-        scales = (member.scale_ for member in self.members_)
-        return next((scale for scale in scales if scale is not None and scale.by_query), None)
-
-    @property
-    def missing_(self) -> str:
-        """How missing values of the training data were read: "error" if those of any member were."""
-        check_is_fitted(self, "members_")
-        rules = [member.missing_ for member in self.members_]
-        return "error" if "error" in rules else rules[0]
-
-    def predict_queries(self, q: Queries) -> Float64Array:
-        """Return the score of every document of `Queries`, in their order."""
-        need_queries(q, "predict_queries")
-        return self._content().predict_queries(q)
-
-    def _content(self) -> SavedModel:
-        check_is_fitted(self)
-        members = tuple(
-            replace(member.saved_model(), weight=float(weight), spread=float(spread))
-            for member, weight, spread in zip(self.members_, self.weights_, self.spreads_, strict=True)
-        )
-        named = self._features_saved()
-        return SavedModel(
-            self.model_type,
-            None,
-            np.empty(0),
-            *named,
-            self.missing_,
-            None,
-            self.training_,
-            members,
-            calibration=self.calibration_,
-        )

@@ -21,11 +21,12 @@ from directrix.errors import Advice, InputError
 from directrix.measures.base import RankingMeasure
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2, Bounds
-from directrix.rankers.base import Ranker
+from directrix.rankers.base import SHARED_CONSTRAINTS, Ranker
 from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.estimator import fit_context
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.habits import explaining
-from directrix.rankers.inputs import Training, training_for
+from directrix.rankers.inputs import Trained, Training, training_for
 from directrix.rankers.means import mean_evaluator, mean_evaluator_on_shards
 from directrix.rankers.named_trainers import (
     check_bounds,
@@ -34,11 +35,12 @@ from directrix.rankers.named_trainers import (
     trainer_named,
     trainer_of,
 )
+from directrix.rankers.record import own_model
 from directrix.rankers.scoring import scores_by
-from directrix.rankers.stored import SHARED_CONSTRAINTS, StoredRanker
+from directrix.rankers.starts import started_from
 from directrix.surrogates.base import FIRST_SHARE, CutOff
 from directrix.trainers.wrappers import BestSoFar, Continuation
-from directrix.types import Callback, Float64Array, Model, Objective, Result, Surrogate, Trainer
+from directrix.types import Callback, Float64Array, Model, Objective, Result, Surrogate
 
 
 def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, list[Any]]:
@@ -54,23 +56,19 @@ def constraints(trainers: frozenset[str], starts: frozenset[str]) -> dict[str, l
     }
 
 
-class GradientRanker(StoredRanker):
+class GradientRanker(Ranker):
     """Base of rankers that a trainer fits.
 
     A subclass has a constructor with ``surrogate``, ``trainer``, ``l2``, ``scale``, ``start``,
-    ``max_iter``, ``patience``, ``warm_start`` and ``random_state``, a model (`_model`) of as many
-    parameters as `_n_params` counts, and first parameters (`_first`) for each name of a start.
+    ``max_iter``, ``patience``, ``warm_start`` and ``random_state``, a model (`_model`), and its first
+    parameters (`_first`) for each name of a start.
     """
 
-    coef_: Float64Array
-    params_: Float64Array  # instead of coef_, of networks; see `fitted`
     trainer: Any
     l2: float
     start: Any
     max_iter: int
     nested: ClassVar[tuple[str, ...]] = ("surrogate", "trainer")
-    fitted: ClassVar[str] = "coef_"
-    """Name of the attribute that holds the fitted parameters."""
     holds: ClassVar[frozenset[str]] = frozenset({"memory", "shards"})
     moves_smoothly: ClassVar[bool] = False
     """Whether a small change of the parameters changes the scores a little."""
@@ -129,26 +127,16 @@ class GradientRanker(StoredRanker):
             return self._train(training_for(self, q, judged, measure, (None, None), callback, 0, None))
 
     @abstractmethod
-    def _model(self) -> Model:
-        """Scores from features."""
+    def _model(self, training: Training, before: FittedModel | None) -> tuple[Any, int]:
+        """Return a model for scaled features and the number of its parameters.
+
+        ``before`` is a fitted model with whose parameters it starts, if there is one. Raises `InputError`
+        if this model cannot take them.
+        """
 
     @abstractmethod
-    def _n_params(self, q: Queries) -> int:
-        """Number of parameters for scaled queries; makes the model if it depends on them."""
-
-    @abstractmethod
-    def _first(self, training: Training) -> Float64Array:
-        """Initial parameters by the name that ``start`` is."""
-
-    @property
-    def _params(self) -> Float64Array:
-        """The fitted parameters."""
-        params: Float64Array = getattr(self, self.fitted)
-        return params
-
-    @_params.setter
-    def _params(self, params: Float64Array) -> None:
-        setattr(self, self.fitted, params)
+    def _first(self, model: Any, training: Training) -> Float64Array:
+        """Return the initial parameters of a model by the name that ``start`` is."""
 
     def _value_of(self, name: str) -> Any:
         return trainer_named(self) if name == "trainer" else super()._value_of(name)
@@ -161,25 +149,25 @@ class GradientRanker(StoredRanker):
         """Whether parameters have bounds."""
         return any(bool(getattr(self, name, None)) for name in CONSTRAINTS)
 
-    def _bounds(self, training: Training) -> Bounds | None:
+    def _bounds(self, model: Any, training: Training) -> Bounds | None:
         """Bounds of the parameters, on scaled features."""
         return None
 
-    def _minimize(self, training: Training, surrogate: Surrogate) -> tuple[Trainer, Result]:
+    def _minimize(self, training: Training, surrogate: Surrogate) -> Trained:
         valid, measure = training.valid, training.measure
         if self.is_constrained:
             check_bounds(self.trainer, self.trainers)
         trainer = trainer_of(self, measure)
         reject_unused_surrogate(surrogate, trainer)
-        start = self._start(training)
-        self._given = None if isinstance(self.start, str) else start
-        bounds = self._bounds(training)
+        model, start = self._start(training)
+        parameters = {} if isinstance(self.start, str) else {"start": start}
+        bounds = self._bounds(model, training)
         start = start if bounds is None else bounds.nearest(start)
         is_center = getattr(self, "center", "zero") == "start"
         objective = make_objective(
             training.queries,
             surrogate,
-            self._model(),
+            model,
             penalty=L2(float(self.l2), start if is_center else None),
             bounds=bounds,
             doc_weight=training.doc_weight,
@@ -191,8 +179,8 @@ class GradientRanker(StoredRanker):
             # the paper's function alone overfits many small models (docs/decisions/cut-offs.md)
             trained = objective.with_share(FIRST_SHARE)
         if valid is not None:
-            score = self._mean_evaluator(measure, valid)
-            stages = replace(stages, trainer=BestSoFar(stages.trainer, score, self._patience))
+            score = _mean_of_parameters(measure, model, valid)
+            stages = replace(stages, trainer=BestSoFar(stages.trainer, score, training.patience))
         if self.max_iter == 0:
             result = _kept_start(objective, start)
         else:
@@ -201,49 +189,34 @@ class GradientRanker(StoredRanker):
                 result = replace(result, value=objective.value_and_grad(result.params)[0])
         if not np.isfinite(result.params).all():
             result = replace(result, params=start, message=f"{result.message}; the start was kept")
-        self._params = result.params
-        return trainer, result
+        return Trained(model, trainer, result, parameters)
 
-    def _mean_evaluator(self, measure: RankingMeasure, valid: Any) -> Callable[[Float64Array], float]:
-        """Return the mean of a measure over scaled queries as a function of the parameters."""
-        if valid.held == "shards":
-            return mean_evaluator_on_shards(measure, self._model(), valid)
-        mean = mean_evaluator(measure, valid)
-        return lambda params: mean(scores_by(self._model(), params, valid))
-
-    def _start(self, training: Training) -> Float64Array:
-        """Return the parameters from which the trainer starts."""
-        q, start = training.queries, self.start
+    def _start(self, training: Training) -> tuple[Any, Float64Array]:
+        """Return a model of the scaled features, and the parameters from which the trainer starts."""
+        n_columns, before = training.queries.n_features, None
         if self._continues():
-            if self._n_inputs != q.n_features:
+            before = self.model_
+            if before.n_columns != n_columns:
                 raise InputError(
-                    f"warm_start: the last fit had {self._n_inputs} features, the data have {q.n_features}; "
+                    f"warm_start: the last fit had {before.n_columns} features, the data have {n_columns}; "
                     "fit with warm_start=False to start again from the beginning."
                 )
-            return self._params.copy()
-        if isinstance(start, str):
-            return self._first(training)
-        n_params = self._n_params(q)
-        if not isinstance(start, Ranker):
-            return _given_weights(start, n_params)
-        fitted = self._start_from(start, training)
-        self._adopt(fitted)
-        params: Float64Array = fitted._params.copy()
-        return params
+        elif isinstance(self.start, Ranker):
+            before = started_from(self, self.start, training, "start").model_
+        model, n_params = self._model(training, before)
+        if before is not None:
+            return model, before.params.copy()
+        if isinstance(self.start, str):
+            return model, self._first(model, training)
+        return model, _given_weights(self.start, n_params)
 
-    def _adopt(self, start: Self) -> None:
-        """Check that the parameters of a fitted ranker are those of this model, or take its model."""
 
-    def _fitted_model(self) -> tuple[Any, Float64Array]:
-        return self._model(), self._params
-
-    def _take(self, model: Any, params: Float64Array) -> None:
-        self._params = params
-
-    def parameter_to_save(self, name: str) -> Any:
-        """See `StoredRanker.parameter_to_save`; for a start that is not a name, return its weights."""
-        is_given = name == "start" and not isinstance(self.start, str)
-        return self._given if is_given else super().parameter_to_save(name)
+def _mean_of_parameters(measure: RankingMeasure, model: Model, valid: Any) -> Callable[[Float64Array], float]:
+    """Return the mean of a measure over scaled queries as a function of the parameters."""
+    if valid.held == "shards":
+        return mean_evaluator_on_shards(measure, model, valid)
+    mean = mean_evaluator(measure, valid)
+    return lambda params: mean(scores_by(model, params, valid))
 
 
 def _kept_start(objective: Objective, start: Float64Array) -> Result:
@@ -296,8 +269,8 @@ def decompose(ranker: Ranker, q: Any) -> tuple[Model, Float64Array, Any, Gradien
             "bounds.",
             Advice("unconstrained"),
         )
-    queries = trained.saved_model().ready(q)
-    return trained._model(), trained._params.copy(), queries, trained
+    fitted: Any = own_model(trained)
+    return fitted.model, fitted.params.copy(), fitted.ready(q), trained
 
 
 def with_parameters(
@@ -314,11 +287,11 @@ def with_parameters(
     entries of the model file.
     """
     other = copy.copy(ranker)
-    other._params = np.array(params, dtype=np.float64)
+    params = np.array(params, dtype=np.float64)
     other.measure_ = measure
     other.result_ = replace(
         ranker.result_,
-        params=other._params,
+        params=params,
         value=-value,
         message=record["message"],
         own_loss=True,
@@ -326,11 +299,7 @@ def with_parameters(
     )
     result = {**ranker.training_["result"], "message": record["message"], "value": -value}
     result.pop("dual", None)
-    known = {name: part for name, part in ranker.training_.items() if name != "selection"}  # of other weights
-    other.training_ = {
-        **known,
-        "measure": repr(measure),
-        "result": result,
-        "moved": dict(record),
-    }
+    training = {**ranker.training_, "measure": repr(measure), "result": result, "moved": dict(record)}
+    training.pop("selection", None)  # of other weights
+    other.model_ = replace(ranker.model_, params=params, training=training)
     return other

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from directrix.rankers.scoring import (
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
-from directrix.types import Callback, Data, Float64Array, Step
+from directrix.types import Callback, Data, Float64Array, Result, Step
 
 Weights = tuple[Float64Array | None, Float64Array | None]
 """Weights of documents, and of queries."""
@@ -113,15 +113,17 @@ def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | N
     return None if mean == 0.0 else weights / mean
 
 
-def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, Any, Any] | None:
-    """Return the validation set as (X, y, qid, group), from lists of one entry as LightGBM takes them.
+def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the validation set as (X, y), and its qid and group; both are empty without one.
+
+    All may be in lists of one entry, as LightGBM takes them.
 
     Raises `InputError` if it holds several sets, or is not a pair.
     """
     if eval_set is None:
         if eval_qid is not None or eval_group is not None:
             raise InputError("eval_qid or eval_group is given without eval_set; pass eval_set=(X, y) too.")
-        return None
+        return (), {}
     if isinstance(eval_set, list) and all(isinstance(entry, tuple | list) for entry in eval_set):
         if len(eval_set) != 1:
             raise InputError(
@@ -134,7 +136,7 @@ def one_set(eval_set: Any, eval_qid: Any, eval_group: Any) -> tuple[Any, Any, An
             f"eval_set is a {type(eval_set).__name__}; it needs features and labels: "
             "eval_set=(X, y), eval_qid=qid."
         )
-    return eval_set[0], eval_set[1], _unwrapped(eval_qid), _unwrapped(eval_group)
+    return tuple(eval_set), {"qid": _unwrapped(eval_qid), "group": _unwrapped(eval_group)}
 
 
 def _unwrapped(values: Any) -> Any:
@@ -322,7 +324,7 @@ class Training:
     query_weight: Float64Array | None = None
     callback: Callback | None = None
     verbose: int = 0  # print every n-th step
-    patience: int | None = None  # instead of that of the ranker
+    patience: int | None = None  # of ``fit``, and in training that of the ranker where ``fit`` is not told
     scale: Any = None  # fitted; the queries are scaled by it
     names: tuple[str, ...] | None = None  # of the features, before they are scaled
 
@@ -336,11 +338,22 @@ class Training:
         """Number of features, before they are scaled."""
         return int(self.queries.n_features) // self.n_columns
 
-    def watched(self, measure: RankingMeasure) -> Training:
+    def watched(self) -> Training:
         """Return the training with a callback that also prints every ``verbose``-th step."""
         if not self.verbose:
             return self
-        return replace(self, callback=_joined([_printer(self.verbose, measure.name), self.callback]))
+        return replace(self, callback=_joined([_printer(self.verbose, self.measure.name), self.callback]))
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The outcome of one training run: a model, whose parameters are ``result.params``."""
+
+    model: Any
+    trainer: Any
+    result: Result
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of the ranker that a model file holds in another form: weights instead of a start."""
 
 
 def training_for(  # noqa: PLR0913

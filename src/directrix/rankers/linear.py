@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from directrix.data.queries import Queries
 from directrix.models.linear import LinearModel
 from directrix.objectives.penalty import Bounds
 from directrix.rankers.bounds import ON_MONOTONE, weight_bounds
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.inputs import Training, row_weights
 from directrix.rankers.named_trainers import trainer_names
@@ -140,17 +140,19 @@ class LinearRanker(GradientRanker):
     warm_start: bool = False
     random_state: Any = None
 
-    def _model(self) -> LinearModel:
-        return LinearModel()
+    @property
+    def coef_(self) -> Float64Array:
+        """The weights, on scaled features."""
+        return self.model_.params
 
-    def _n_params(self, q: Queries) -> int:
-        return q.n_features
+    def _model(self, training: Training, before: FittedModel | None) -> tuple[LinearModel, int]:
+        return LinearModel(), training.queries.n_features
 
-    def _first(self, training: Training) -> Float64Array:
+    def _first(self, model: LinearModel, training: Training) -> Float64Array:
         q = training.queries
         if self.start == "zero":
             return np.zeros(q.n_features)
         return regression_start(q, sample_weight=row_weights(q, training.doc_weight, training.query_weight))
 
-    def _bounds(self, training: Training) -> Bounds | None:
+    def _bounds(self, model: LinearModel, training: Training) -> Bounds | None:
         return weight_bounds(self.bounds, self.monotone, training)

@@ -5,30 +5,30 @@ from __future__ import annotations
 import math
 import os
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from directrix.errors import InputError
 from directrix.measures.names import UndefinedMeasure, texts_of_a_file
 from directrix.measures.names import measure as parse_measure
+from directrix.models.mlp import MLPModel
 from directrix.rankers.bounds import CONSTRAINTS, from_entries
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.kinds import KINDS
+from directrix.rankers.model_file import read_model
 from directrix.rankers.named_trainers import trainer_from
-from directrix.rankers.saved import SavedModel
 from directrix.registry import SURROGATES
 from directrix.schema import check
 from directrix.types import Result
 
 if TYPE_CHECKING:
-    from directrix.rankers.ensemble import EnsembleRanker
-    from directrix.rankers.stored import StoredRanker
+    from directrix.rankers.base import Ranker
 
 _OBJECT = re.compile(r"<?(?P<name>[A-Za-z_][\w.]*)(?:\(.*\)| .*>)|(?P<own>\w[\w.]*:.+)", re.DOTALL)
 """The repr of some object, or of a user's after its module."""
 
 
-def load(path: str | os.PathLike[str]) -> StoredRanker | EnsembleRanker:
+def load(path: str | os.PathLike[str]) -> Ranker:
     """Read a model that ``ranker.save`` or the command line wrote.
 
     Parameters
@@ -61,40 +61,29 @@ def load(path: str | os.PathLike[str]) -> StoredRanker | EnsembleRanker:
     >>> bool((dx.load(path).predict_queries(q) == ranker.predict_queries(q)).all())
     True
     """
-    saved = SavedModel.read(path)
+    model = read_model(path)
     with texts_of_a_file():
         try:
-            ranker: StoredRanker | EnsembleRanker = _restored(saved)
+            ranker: Ranker = _restored(model)
         except InputError as error:
             raise InputError(f"{path}: training: {error} Train the model again.") from error
     return ranker
 
 
-def _restored(saved: SavedModel) -> Any:
-    ranker: Any = _ensemble(saved) if saved.members else _single(saved)
-    ranker.n_features_in_, ranker.categories_ = saved.n_features, saved.categories
-    ranker.calibration_ = saved.calibration
-    if saved.names is not None:
-        ranker.feature_names_in_ = np.array(saved.names, dtype=object)
-    return ranker
-
-
-def _ensemble(saved: SavedModel) -> Any:
-    members = [(_restored(member), member.weight, member.spread) for member in saved.members]
-    measure = parse_measure(saved.training["measure"])
-    return KINDS[saved.type].load().restored(members, measure, saved.training)
-
-
-def _single(saved: SavedModel) -> Any:
-    training, stored = saved.training, saved.training["result"]
-    ranker = _unfitted(KINDS[saved.type].load(), training)
-    ranker.take_model(saved)
-    ranker.measure_ = parse_measure(training["measure"])
+def _restored(model: FittedModel) -> Any:
+    """Return the fitted ranker that holds a model, trained as its record says."""
+    kind, training = KINDS[model.type].load(), model.training
+    measure = parse_measure(training["measure"])
+    if model.members:
+        return kind.restored([_restored(member) for member in model.members], model, measure)
+    ranker, stored = _unfitted(kind, model), training["result"]
+    ranker.model_, ranker.measure_ = model, measure
+    ranker._name_features(model)
     surrogate = _surrogate(ranker, training)
     if surrogate is not None:
         ranker.surrogate_ = surrogate
     ranker.result_ = Result(
-        saved.params,
+        model.params,
         math.nan if stored["value"] is None else float(stored["value"]),
         stored["status"],
         stored["message"],
@@ -104,10 +93,13 @@ def _single(saved: SavedModel) -> Any:
     return ranker
 
 
-def _unfitted(kind: Any, training: Any) -> Any:
+def _unfitted(kind: Any, model: FittedModel) -> Any:
+    training = model.training
     names, stored = kind.saved_parameters, training["parameters"]
     check(stored, {name: str if name == "trainer" else object for name in names}, "parameters")
     settings = {name: stored[name] for name in names}
+    if isinstance(model.model, MLPModel):  # its layers are parameters of the ranker too
+        settings |= asdict(model.model)
     parsed: dict[str, Any] = {"surrogate": training["surrogate"]}
     try:
         settings |= {name: from_entries(name, settings[name]) for name in CONSTRAINTS if name in settings}

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.mlp import Activation, MLPModel
 from directrix.objectives.penalty import Bounds
 from directrix.rankers.bounds import ON_MONOTONE, network_bounds
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.gradient import GradientRanker, constraints
 from directrix.rankers.inputs import Training
 from directrix.rankers.named_trainers import seed_of, trainer_names
@@ -99,7 +99,6 @@ class MLPRanker(GradientRanker):
     """
 
     model_type: ClassVar[str] = "mlp"
-    fitted: ClassVar[str] = "params_"
     moves_smoothly: ClassVar[bool] = True
     trainers: ClassVar[frozenset[str]] = trainer_names(MLPModel)
     saved_parameters: ClassVar[tuple[str, ...]] = (*GradientRanker.saved_parameters, "monotone")
@@ -131,37 +130,26 @@ class MLPRanker(GradientRanker):
     def _surrogate(self) -> Any:
         return ListNet(target="shares") if self.surrogate is None else super()._surrogate()
 
-    def _model(self) -> MLPModel:
-        return self._trained_model
+    @property
+    def params_(self) -> Float64Array:
+        """Weights and biases, on scaled features."""
+        return self.model_.params
 
-    def _start(self, training: Training) -> Float64Array:
-        # kept for `predict`, which must not follow what set_params changes after fit
+    def _model(self, training: Training, before: FittedModel | None) -> tuple[MLPModel, int]:
         model = MLPModel(self.hidden, self.activation, self.residual, self.dropout)  # type: ignore[arg-type]
-        self._trained_model = model
-        start, n_params = super()._start(training), self._n_params(training.queries)
-        if len(start) != n_params:
+        theirs: Any = model if before is None else before.model
+        if replace(theirs, dropout=model.dropout) != model:
             raise InputError(
-                f"warm_start: the last fit had {len(start)} parameters, hidden={self.hidden!r} needs "
-                f"{n_params}; fit with warm_start=False to start from random weights."
+                f"the start has the layers {theirs!r}, this ranker {model!r}; give both the same hidden, "
+                "activation and residual, or fit with start='random' and warm_start=False."
             )
-        return start
+        return model, model.n_params(training.queries.n_features)
 
-    def _bounds(self, training: Training) -> Bounds | None:
-        return network_bounds(self._model(), self.monotone, training)
+    def _bounds(self, model: MLPModel, training: Training) -> Bounds | None:
+        return network_bounds(model, self.monotone, training)
 
-    def _n_params(self, q: Queries) -> int:
-        return self._model().n_params(q.n_features)
-
-    def _adopt(self, start: MLPRanker) -> None:
-        ours, theirs = self._model(), start._model()
-        if replace(theirs, dropout=ours.dropout) != ours:
-            raise InputError(
-                f"start has the layers {theirs!r}, this ranker {ours!r}; give both the same hidden, "
-                "activation and residual."
-            )
-
-    def _first(self, training: Training) -> Float64Array:
-        model, n_features, bounds = self._model(), training.queries.n_features, self._bounds(training)
+    def _first(self, model: MLPModel, training: Training) -> Float64Array:
+        n_features, bounds = training.queries.n_features, self._bounds(model, training)
         start = model.start(n_features, np.random.default_rng(seed_of(self.random_state)))
         if bounds is None:
             return start
@@ -170,9 +158,3 @@ class MLPRanker(GradientRanker):
         for width, layer in zip(self.hidden, model.layers(turned, n_features)[1:], strict=True):
             layer.weights[:width] /= width**0.5  # of one sign they add up, of both they would cancel out
         return turned
-
-    def _take(self, model: Any, params: Float64Array) -> None:
-        self._trained_model = model
-        self.hidden, self.activation = model.hidden, model.activation
-        self.residual, self.dropout = model.residual, model.dropout
-        super()._take(model, params)

@@ -11,6 +11,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from directrix import __version__
 from directrix.data.queries import Queries
@@ -19,28 +20,33 @@ from directrix.fingerprint import fingerprint
 from directrix.measures.names import UndefinedMeasure, texts_of_a_file
 from directrix.measures.names import measure as parse_measure
 from directrix.parsing import IN_MODULE
+from directrix.rankers.bounds import CONSTRAINTS, to_entries
+from directrix.rankers.fitted import FittedModel
+from directrix.rankers.inputs import Trained, Training
 from directrix.rankers.named_trainers import trainer_from
-from directrix.rankers.saved import SavedModel
 from directrix.rankers.scoring import missing_values
 from directrix.registry import RANKERS
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.types import Result
 
 
-def training_record(ranker: Any, q: Queries, surrogate: Any, trainer: Any, result: Result) -> dict[str, Any]:
-    """Everything to know about how a ranker was trained, in JSON types only."""
-    seed, smoothing = ranker.random_state, last_smoothing(result)
+def training_record(
+    ranker: Any, training: Training, queries: Queries, surrogate: Any, trained: Trained
+) -> dict[str, Any]:
+    """Everything to know about how a ranker was trained on queries, in JSON types only."""
+    seed, result = ranker.random_state, trained.result
+    smoothing = last_smoothing(result)
+    used = {name: getattr(ranker, name) for name in ranker.saved_parameters}
+    used |= {"patience": training.patience, **trained.parameters}
     return {
-        "measure": repr(ranker.measure_),
+        "measure": repr(training.measure),
         "surrogate": _text(surrogate),
-        "trainer": _text(trainer),
+        "trainer": _text(trained.trainer),
         "seed": int(seed) if isinstance(seed, Integral) else None,
-        "parameters": {
-            name: _json_value(name, ranker.parameter_to_save(name)) for name in ranker.saved_parameters
-        },
+        "parameters": {name: _json_value(name, used[name]) for name in ranker.saved_parameters},
         "versions": dict(_versions()),
-        "data": {"queries": q.n_queries, "documents": q.n_docs, "digest": q.digest}
-        | ({"missing": missing} if (missing := missing_values(q)) else {}),
+        "data": {"queries": queries.n_queries, "documents": queries.n_docs, "digest": queries.digest}
+        | ({"missing": missing} if (missing := missing_values(queries)) else {}),
         "result": {
             "status": result.status,
             "message": result.message,
@@ -64,17 +70,33 @@ def check_own(ranker: Any) -> None:
         )
 
 
-def check_readable(ranker: Any, saved: SavedModel) -> None:
+def own_model(ranker: Any) -> FittedModel:
+    """Return the model of a fitted ranker, which alone computes its scores.
+
+    Raises `InputError` for a subclass of the user, which may compute other scores.
+    """
+    check_is_fitted(ranker)
+    check_own(ranker)
+    check_own(ranker.trained())
+    model: FittedModel = ranker.model_
+    return model
+
+
+def check_readable(ranker: Any, fitted: FittedModel) -> None:
     """Raise `InputError` if the model file of a fitted ranker would be read back as another one.
 
     Files hold texts of measure, surrogate and trainer. Those of a user's class have its module, or a name
     that is not known here, and are left out when the file is read. A class with the name of one of directrix
     would become that one.
     """
-    for name, value in (("model", saved.model), ("scale", saved.scale), ("calibration", saved.calibration)):
+    for name, value in (
+        ("model", fitted.model),
+        ("scale", fitted.scale),
+        ("calibration", fitted.calibration),
+    ):
         if value is not None and not type(value).__module__.startswith("directrix."):
             raise _unreadable(name, value)
-    record, trainer = saved.training, getattr(ranker, "trainer", None)
+    record, trainer = fitted.training, getattr(ranker, "trainer", None)
     text, surrogate = record.get("surrogate", ""), getattr(ranker, "surrogate_", None)
     of_trainer = record.get("parameters", {}).get("trainer", "")
     with texts_of_a_file():
@@ -119,6 +141,8 @@ def last_smoothing(result: Result) -> float | None:
 
 
 def _json_value(name: str, value: Any) -> Any:
+    if name in CONSTRAINTS:
+        value = to_entries(value)
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):

@@ -33,7 +33,8 @@ from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
 from directrix.models.trees import Trees
-from directrix.rankers.saved import AnyModel, SavedModel
+from directrix.rankers.fitted import AnyModel, FittedModel
+from directrix.rankers.model_file import read_model
 from directrix.types import Array, Float64Array, Int64Array
 
 _Scores = Callable[[Array], Float64Array]
@@ -73,7 +74,7 @@ def load_scorer(path: str | os.PathLike[str], *, missing: str | None = None) -> 
     >>> dx.load_scorer(path).rank(q.features[:3])
     array([0, 1, 2])
     """
-    return Scorer(SavedModel.read(path), missing=missing)
+    return Scorer(read_model(path), missing=missing)
 
 
 class Scorer:
@@ -81,8 +82,8 @@ class Scorer:
 
     Parameters
     ----------
-    saved : SavedModel
-        ``ranker.saved_model()`` of a fitted ranker.
+    model : FittedModel
+        ``ranker.model_`` of a fitted ranker.
     missing : {"nan", "zero"}, optional
         As in ``predict`` of the ranker.
 
@@ -98,27 +99,27 @@ class Scorer:
         If a feature holds categories that were numbers in training, and have no names.
     """
 
-    def __init__(self, saved: SavedModel, *, missing: str | None = None) -> None:
+    def __init__(self, model: FittedModel, *, missing: str | None = None) -> None:
         from directrix.rankers.scoring import check_rule, place_among
 
         self._rule = "error" if missing is None else missing
         check_missing(self._rule)
-        check_rule(missing, saved.missing, "the list")
+        check_rule(missing, model.missing, "the list")
         if missing == "zero":
-            members = tuple(replace(member, missing=missing) for member in saved.members)
-            saved = replace(saved, missing=missing, members=members)
-        named = enumerate(saved.categories or ())
+            members = tuple(replace(member, missing=missing) for member in model.members)
+            model = replace(model, missing=missing, members=members)
+        named = enumerate(model.categories or ())
         self._places = {i: place_among(names) for i, names in named if names is not None}
-        for part in saved.parts:
-            if isinstance(part.model, Trees) and not self._places.keys() >= set(part.model.categorical):
+        for summand in model.summands:
+            if isinstance(summand.model, Trees) and not self._places.keys() >= set(summand.model.categorical):
                 raise InputError(
                     "this model has categories without names (categorical_features); type "
                     "directrix.load(path).predict(X), or train on a frame with columns of a categorical type."
                 )
-        self.n_features = saved.n_features
-        self.feature_names = saved.names
-        self._saved = saved
-        self._parts = [(part.share, _scores_of(part, saved.categories)) for part in saved.parts]
+        self.n_features = model.n_features
+        self.feature_names = model.feature_names
+        self._model = model
+        self._summands = [(one.share, _scores_of(one, model.categories)) for one in model.summands]
 
     def predict(self, features: Any) -> Float64Array:
         """Return the scores of the documents of a list.
@@ -160,7 +161,7 @@ class Scorer:
             self._check(X)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.zeros(len(X))
-            for share, score in self._parts:
+            for share, score in self._summands:
                 scores += share * score(X)
         if not has_finite_sum(scores):
             self._check(X, scores)
@@ -171,7 +172,7 @@ class Scorer:
 
         See `predict`. Also raises `InputError` if the model is not calibrated; see ``ranker.calibrate``.
         """
-        return self._saved.probabilities(self.predict(features))
+        return self._model.probabilities(self.predict(features))
 
     def rank(self, features: Any) -> Int64Array:
         """Return the positions of the documents of a list, the best first; equal scores keep their order.
@@ -206,7 +207,7 @@ class Scorer:
             places = np.array([place(name_of(x)) for x in given], dtype=np.float64)
             # a place without a name goes to the side of missing values, and is not one
             X[is_given, column] = np.where(
-                np.isnan(places), len((self._saved.categories or ())[column] or ()), places
+                np.isnan(places), len((self._model.categories or ())[column] or ()), places
             )
             if len(unseen := given[np.isnan(places)]):
                 name = feature_label(column, self.feature_names)
@@ -219,7 +220,7 @@ class Scorer:
 
     def _check_names(self, label: str, unseen: Array, column: int) -> None:
         """Raise `InputError` for a number where all categories are words: it is a code of other data."""
-        names = (self._saved.categories or ())[column] or ()
+        names = (self._model.categories or ())[column] or ()
         number = next((x for x in unseen if isinstance(x, Number) and not isinstance(x, bool)), None)
         if number is not None and all(math.isnan(to_number(name)) for name in names):
             raise InputError(
@@ -233,19 +234,19 @@ class Scorer:
         from directrix.data.queries import Queries
         from directrix.rankers.scoring import check_finite, check_learned, check_scores
 
-        takes_missing = self._saved.takes_missing
+        takes_missing = self._model.takes_missing
         q = Queries.from_arrays(
             X, np.zeros(len(X)), group=[len(X)], feature_names=self.feature_names, missing="nan"
         )
         check_finite(q, "the list", allow_missing=takes_missing)
-        check_learned(replace(q, missing=self._rule), self._saved.unlearned, self._saved.missing, "the list")
+        check_learned(replace(q, missing=self._rule), self._model.unlearned, self._model.missing, "the list")
         if scores is not None:
             check_scores(scores, q, allow_missing=takes_missing)
 
 
-def _scores_of(saved: SavedModel, categories: Categories | None) -> _Scores:
-    scores = _of_scaled(saved.scale, saved.model, saved.params)
-    return (lambda X: scores(zeros_for_missing(X, categories))) if saved.missing == "zero" else scores
+def _scores_of(fitted: FittedModel, categories: Categories | None) -> _Scores:
+    scores = _of_scaled(fitted.scale, fitted.model, fitted.params)
+    return (lambda X: scores(zeros_for_missing(X, categories))) if fitted.missing == "zero" else scores
 
 
 def _of_scaled(scale: Any, model: AnyModel | None, params: Float64Array) -> _Scores:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -12,8 +12,9 @@ from sklearn.utils._param_validation import Interval
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.stumps import StumpModel, quantile_thresholds
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.gradient import GradientRanker, constraints
-from directrix.rankers.inputs import Training
+from directrix.rankers.inputs import Trained, Training
 from directrix.rankers.named_trainers import trainer_names
 from directrix.types import Float64Array, Surrogate, Trainer
 
@@ -104,28 +105,33 @@ class StumpRanker(GradientRanker):
         """Name of the trainer that ``trainer=None`` means."""
         return "rankboost" if self.surrogate is None else "lbfgs"
 
-    def parameter_to_save(self, name: str) -> Any:
-        """See `StoredRanker.parameter_to_save`; a file, which has a surrogate, names the trainer."""
-        value = super().parameter_to_save(name)
-        return self._default_trainer if name == "trainer" and value is None else value
+    @property
+    def coef_(self) -> Float64Array:
+        """The steps, feature by feature."""
+        return self.model_.params
 
     @property
     def thresholds_(self) -> list[Float64Array]:
         """Thresholds of every feature."""
-        return np.split(self._stumps.values, self._stumps.ptr[1:-1])
+        stumps: Any = self.model_.model
+        return np.split(stumps.values, stumps.ptr[1:-1])
 
-    def _model(self) -> StumpModel:
-        return self._stumps
+    def _minimize(self, training: Training, surrogate: Any) -> Trained:
+        trained = super()._minimize(training, surrogate)
+        if self.trainer is not None:
+            return trained
+        # a file, which has a surrogate, names the trainer
+        return replace(trained, parameters={**trained.parameters, "trainer": self._default_trainer})
 
-    def _n_params(self, q: Queries) -> int:
-        self._stumps = StumpModel(self._thresholds_of(q))
-        return self._stumps.n_params
+    def _model(self, training: Training, before: FittedModel | None) -> tuple[StumpModel, int]:
+        if before is None:
+            stumps: Any = StumpModel(self._thresholds_of(training.queries))
+        else:
+            stumps = before.model
+        return stumps, stumps.n_params
 
-    def _adopt(self, start: StumpRanker) -> None:
-        self._stumps = start._stumps
-
-    def _first(self, training: Training) -> Float64Array:
-        return np.zeros(self._n_params(training.queries))
+    def _first(self, model: StumpModel, training: Training) -> Float64Array:
+        return np.zeros(model.n_params)
 
     def _thresholds_of(self, q: Queries) -> list[Any]:
         given = self.thresholds
@@ -146,7 +152,3 @@ class StumpRanker(GradientRanker):
                 "needed, or numbers for all features. Type e.g. thresholds=[0.25, 0.5, 0.75]."
             )
         return rows
-
-    def _take(self, model: Any, params: Float64Array) -> None:
-        self._stumps = model
-        super()._take(model, params)

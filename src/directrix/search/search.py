@@ -20,6 +20,7 @@ from directrix.export.target import target as export_target
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.base import Ranker
 from directrix.rankers.ensemble import EnsembleRanker
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import (
     Training,
     Weights,
@@ -159,6 +160,7 @@ class AutoRanker(Ranker):
         "engine": [str, None],
     }
 
+    nested: ClassVar[tuple[str, ...]] = ()
     measure: RankingMeasure | str = "nDCG@10"
     _: KW_ONLY
     method: Method | str = "auto"
@@ -379,21 +381,9 @@ class AutoRanker(Ranker):
         return chosen
 
     @property
-    def scale_(self) -> Any:
-        """The scale of the chosen ranker."""
-        chosen: Any = self.trained()
-        return chosen.scale_
-
-    @property
-    def missing_(self) -> str:
-        """How missing values of the training data were read."""
-        chosen: Any = self.trained()
-        rule: str = chosen.missing_
-        return rule
-
-    def predict_queries(self, q: Queries) -> Float64Array:
-        """Return the score of every document of `Queries`, in their order."""
-        return self.trained().predict_queries(q)
+    def model_(self) -> FittedModel:  # type: ignore[override]
+        """The model of the chosen ranker."""
+        return self.trained().model_
 
 
 @dataclass(frozen=True)
@@ -552,16 +542,14 @@ def _record(ranker: Any, values: Float64Array, selection: str, n_candidates: int
     """Record the basis of the choice with the training; model files hold it."""
     defined = int((~np.isnan(values)).sum())
     value, error = mean_and_error(values)
-    ranker.training_ = {
-        **ranker.training_,
-        "selection": {
-            "on": selection,
-            "queries": defined,
-            "value": value if defined else None,
-            "error": None if math.isnan(error) else error or None,
-            "candidates": n_candidates,
-        },
+    chosen = {
+        "on": selection,
+        "queries": defined,
+        "value": value if defined else None,
+        "error": None if math.isnan(error) else error or None,
+        "candidates": n_candidates,
     }
+    ranker.model_ = ranker.model_.recorded(selection=chosen)
 
 
 class _Printer:

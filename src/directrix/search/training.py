@@ -165,7 +165,7 @@ def _on_training_queries(ranker: Any, train: Any, measure: RankingMeasure) -> tu
     """The mean of the measure, and the spread of the scores; None on shards, which have no ensembles."""
     if train.held == "shards":
         scaled = train if ranker.scale_ is None else train.scaled(ranker.scale_)
-        return mean_evaluator_on_shards(measure, ranker._model(), scaled)(ranker._params), None
+        return mean_evaluator_on_shards(measure, ranker.model_.model, scaled)(ranker.model_.params), None
     train = few(train)
     scores = ranker.predict_queries(train)
     return mean_over_queries(values_of(measure, scores, train)), spread_within_queries(scores, train)

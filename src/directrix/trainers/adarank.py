@@ -101,11 +101,13 @@ class AdaRank(Settings):
         ``start`` matters. Steps for the callback are the start (all weights 0) and the rounds.
         """
         linear = linear_measure_objective(objective, self)
-        q = linear.queries
+        q = linear.source.queries
         measure = parse_measure(self.measure or "AP")
         ready = measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
         unordered = ready(np.zeros(q.n_docs))[0]
-        weight = _weights_where_defined(f"AdaRank(measure={measure.name!r})", linear.query_weight, unordered)
+        weight = _weights_where_defined(
+            f"AdaRank(measure={measure.name!r})", linear.source.query_weight, unordered
+        )
         weight /= weight.sum()
         column = column_reader(q.features)
         rankers = [(f, sign) for f in varying_features(q) for sign in ((1, -1) if self.signs else (1,))]

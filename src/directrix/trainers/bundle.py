@@ -48,7 +48,7 @@ class Proof(Progress):
         self.dual = -np.inf
         self.oracle_calls = 0
         self._mark = (0, np.inf)
-        self._rounding = float(np.finfo(self.unpenalized.queries.features.dtype).eps)
+        self._rounding = float(np.finfo(self.unpenalized.source.queries.features.dtype).eps)
 
     @property
     def has_loss(self) -> bool:
@@ -332,7 +332,7 @@ class EachSlack(Slacks):
         n_queries, n_params = proof.unpenalized.n_queries, len(proof.params)
         super().__init__(Bundle(n_params, np.full(n_queries, 1.0 / n_queries)))
         if proof.at_most_one:
-            for q, weight in enumerate(proof.unpenalized.query_weight):
+            for q, weight in enumerate(proof.unpenalized.source.query_weight):
                 self.bundle.add(-float(weight), np.zeros(n_params), q)
 
     def run(self, proof: Proof) -> None:

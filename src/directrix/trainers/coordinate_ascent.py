@@ -91,9 +91,11 @@ class CoordinateAscent(Settings):
         The objective comes from `linear_objective`, without penalty and document weights.
         """
         linear = linear_measure_objective(objective, self)
-        q = linear.queries
+        q = linear.source.queries
         measure = self.measure or "nDCG@10"
-        search = LineSearch(measure, q.labels, q.qptr, query_weight=linear.query_weight, doc_ids=q.doc_ids)
+        search = LineSearch(
+            measure, q.labels, q.qptr, query_weight=linear.source.query_weight, doc_ids=q.doc_ids
+        )
         nearest, low, high = nearest_in(linear), np.full(len(start), -np.inf), np.full(len(start), np.inf)
         if linear.bounds is not None:
             low, high = linear.bounds.low, linear.bounds.high

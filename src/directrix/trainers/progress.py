@@ -116,14 +116,15 @@ def check_values(objective: Any, trainer: Settings) -> None:
 
 def data_objective(objective: Any, trainer: Settings) -> DataObjective:
     """Return the objective if it has queries and a model that the trainer trains; else `InputError`."""
-    if not isinstance(objective, DataObjective) or not isinstance(objective.model, trainer.models):
-        given = type(getattr(objective, "model", objective)).__name__
+    model = objective.source.model if isinstance(objective, DataObjective) else None
+    if not isinstance(model, trainer.models) or model is None:
+        received = type(objective if model is None else model).__name__
         wanted = " or ".join(model.__name__ for model in trainer.models)
         example = 'linear_objective(queries, "RankSVM")'
         if LinearModel not in trainer.models:
             example = 'make_objective(queries, "RankSVM", StumpModel(quantile_thresholds(X)))'
         raise InputError(
-            f"{type(trainer).__name__} trains a {wanted} on labeled queries and was given a {given}; "
+            f"{type(trainer).__name__} trains a {wanted} on labeled queries and was given a {received}; "
             f"an objective such as {example} is needed, or another trainer, e.g. LBFGS()."
         )
     return objective
@@ -146,7 +147,7 @@ def unpenalized_objective(objective: Any, trainer: Settings) -> DataObjective:
 def linear_measure_objective(objective: Any, trainer: Settings) -> DataObjective:
     """Return `unpenalized_objective` for trainers of a measure, which do not support document weights."""
     accepted = unpenalized_objective(objective, trainer)
-    weight = accepted.doc_weight
+    weight = accepted.source.doc_weight
     if weight is not None and not (weight == weight[0]).all():
         raise InputError(
             f"document weights (sample_weight): {type(trainer).__name__} maximizes the measure itself, which "

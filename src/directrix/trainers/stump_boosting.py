@@ -11,7 +11,6 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from directrix.errors import amount
-from directrix.models.rows import row_slice
 from directrix.models.stumps import StumpModel
 from directrix.objectives.objective import DataObjective
 from directrix.threads import query_chunks, run_chunks
@@ -35,9 +34,9 @@ class LabelPairs:
     weight.
     """
 
-    def __init__(self, objective: DataObjective, model: StumpModel, *, alike: bool) -> None:
-        q = objective.queries
-        self.model = model
+    def __init__(self, objective: DataObjective, *, alike: bool) -> None:
+        source = objective.source
+        q, self.model = source.queries, cast(StumpModel, source.model)
         query = np.repeat(np.arange(q.n_queries), np.diff(q.qptr))
         self.order = np.lexsort((-q.labels, query))
         self.qptr = np.array(q.qptr)
@@ -50,11 +49,11 @@ class LabelPairs:
         self.lower = np.minimum(starts[level + 1], self.qptr[query + 1])
         pairs = self.qptr[query + 1] - self.lower
         self.n_pairs = int(pairs.sum())
-        weight = np.ones(len(labels)) if objective.doc_weight is None else objective.doc_weight[self.order]
+        weight = np.ones(len(labels)) if source.doc_weight is None else source.doc_weight[self.order]
         if alike:
             total = np.bincount(query, pairs * weight, minlength=q.n_queries)
             weight = weight / np.where(total > 0.0, total, 1.0)[query]
-        weight = weight * objective.query_weight[query]
+        weight = weight * source.query_weight[query]
         whole = float((weight * pairs).sum())
         self.empty = not whole > 0.0
         self.weight = weight / (whole or 1.0)
@@ -124,12 +123,9 @@ class StumpBooster(Settings, ABC):
         multiplies the pairs in which the document is the better one.
         """
         data = unpenalized_objective(objective, self)
-        model = cast(StumpModel, data.model)
-        pairs = LabelPairs(data, model, alike=self.alike)
+        pairs = LabelPairs(data, alike=self.alike)
         params = np.array(start, dtype=np.float64)
-        features = data.queries.features
-        scores = model.forward(params, row_slice(features, 0, features.shape[0]))[0]
-        scores = pairs.centered(scores.astype(np.float64)[pairs.order])
+        scores = pairs.centered(data.scores(params).astype(np.float64)[pairs.order])
         progress = Progress(params, callback)
         with progress:
             while True:

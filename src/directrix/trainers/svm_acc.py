@@ -99,7 +99,7 @@ class SVMAcc(Settings):
         `LinearModel` or `StumpModel` and no penalty, which C replaces. Only the length of ``start`` matters.
         """
         data = unpenalized_objective(objective, self)
-        relevant = data.queries.labels >= self.rel
+        relevant = data.source.queries.labels >= self.rel
         weight = self._weights(data, relevant)
         progress, done = Progress(start, callback), 0
         with progress:
@@ -109,7 +109,7 @@ class SVMAcc(Settings):
                     "converged",
                     f"all documents that have a weight are on one side of rel={self.rel:g}: nothing to learn",
                 )
-            params, loss, done = self._fit(_columns(data.queries, data.model), relevant, weight)
+            params, loss, done = self._fit(_columns(data.source.queries, data.source.model), relevant, weight)
             progress.step(params, loss)
             if done >= self.max_iter:
                 progress.end(
@@ -120,9 +120,9 @@ class SVMAcc(Settings):
         return replace(progress.result(own_loss=True), counts={"iterations": done})
 
     def _weights(self, data: DataObjective, relevant: Array) -> Float64Array:
-        weight = np.repeat(data.query_weight, np.diff(data.queries.qptr))
-        if data.doc_weight is not None:
-            weight = weight * data.doc_weight
+        weight = np.repeat(data.source.query_weight, np.diff(data.source.queries.qptr))
+        if data.source.doc_weight is not None:
+            weight = weight * data.source.doc_weight
         n_relevant = int(relevant.sum())
         if self.balanced and n_relevant:
             weight = np.where(relevant, weight * ((len(weight) - n_relevant) / n_relevant), weight)

@@ -265,11 +265,12 @@ def _point_of_params(params: Any, data: Any) -> Point:
     if hasattr(data, "held"):
         point = Point(LinearModel(), vector, data)
         n_params = data.n_features
-    elif isinstance(data, DataObjective) and isinstance(data.model, LinearModel | MLPModel):
-        point = Point(data.model, vector, data.queries, data.query_weight)
-        n_params = data.queries.n_features
-        if isinstance(data.model, MLPModel):
-            n_params = data.model.n_params(n_params)
+    elif isinstance(data, DataObjective) and isinstance(data.source.model, LinearModel | MLPModel):
+        source = data.source
+        point = Point(source.model, vector, source.queries, source.query_weight)
+        n_params = source.queries.n_features
+        if isinstance(source.model, MLPModel):
+            n_params = source.model.n_params(n_params)
     else:
         raise InputError(
             f"data is a {type(data).__name__}; Queries are needed, or the objective of a linear model or a "

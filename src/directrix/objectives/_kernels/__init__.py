@@ -1,1 +1,1 @@
-"""Numba kernels that join model and surrogate."""
+"""Numba kernels of an epoch of SGD, which join model, surrogate and steps."""

@@ -9,7 +9,7 @@ import os
 import stat
 import time
 import tracemalloc
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,8 @@ from tests.messages import rejects
 
 import directrix as dx
 from directrix.models.trees import Trees
+from directrix.rankers.model_file import FORMAT
 from directrix.rankers.named_trainers import trainer_from
-from directrix.rankers.saved import FORMAT
 
 X = np.array([[0.1, 1 / 3], [0.7, -2.5e-17], [0.3, 1e300], [0.9, 0.2]])
 Y = [0, 2, 1, 0]
@@ -50,7 +50,7 @@ def test_predictions_keep_their_bits(ranker, saved):
 @pytest.mark.parametrize("value", [1 / 3, 5e-324, 1.7976931348623157e308, -0.0, 0.1 + 0.2])
 def test_every_float_is_written_exactly(ranker, tmp_path, value):
     odd = copy.deepcopy(ranker)
-    odd.coef_ = np.array([value, 1.0])
+    odd.model_ = replace(odd.model_, params=np.array([value, 1.0]))
     odd.save(tmp_path / "m.json")
     assert dx.load(tmp_path / "m.json").coef_.tobytes() == odd.coef_.tobytes()
 
@@ -95,7 +95,7 @@ def test_the_digest_tells_data_apart(ranker):
 def test_saving_replaces_in_one_step(ranker, saved):
     before = saved.read_bytes()
     broken = copy.deepcopy(ranker)
-    broken.coef_ = np.array([np.nan, 1.0])
+    broken.model_ = replace(broken.model_, params=np.array([np.nan, 1.0]))
     with rejects(dx.InputError):
         broken.save(saved)
     assert saved.read_bytes() == before
@@ -409,7 +409,7 @@ def test_a_small_file_that_unpacks_to_gigabytes_is_refused(tmp_path, name, opene
 
 def test_a_model_of_zeros_is_read_however_well_it_packs(tmp_path, ranker):
     wide = copy.deepcopy(ranker)
-    wide.n_features_in_, wide.coef_ = 500_000, np.zeros(500_000)
+    wide.model_ = replace(wide.model_, n_features=500_000, params=np.zeros(500_000))
     wide.save(tmp_path / "m.json")
     (tmp_path / "m.json.gz").write_bytes(gzip.compress((tmp_path / "m.json").read_bytes()))
     assert (tmp_path / "m.json").stat().st_size > 200 * (tmp_path / "m.json.gz").stat().st_size

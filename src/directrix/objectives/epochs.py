@@ -1,0 +1,115 @@
+"""One epoch of SGD in one compiled kernel, for surrogates and models that have one.
+
+In: a source in memory, a surrogate, parameters, the order of the queries and the step size. The parameters
+are changed in place; out comes the mean of the losses before the steps. For lists of five documents, one
+Python call per step takes thirty times as long as the step itself (docs/decisions/kernels.md).
+
+>>> import numpy as np, directrix as dx
+>>> objective = dx.linear_objective(dx.data.make_cubic(5, 10, 4, seed=0), "ListNet")
+>>> params = np.zeros(4)
+>>> fused_epoch(objective.source, objective.surrogate, params, np.arange(5), 1, 0.1, objective.penalty) < 0
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from directrix.models.linear import LinearModel, one_per_feature
+from directrix.models.mlp import ALL_KEPT, MLPModel, padded_width
+from directrix.objectives.penalty import L2
+from directrix.objectives.source import Memory, with_noise_of
+from directrix.surrogates.base import KernelSurrogate, kernel_surrogate, writable
+from directrix.surrogates.lambdas import Lambda
+from directrix.types import Float64Array, Int64Array, Model, Surrogate, is_sparse
+
+
+def fused_epoch(
+    source: Any,
+    surrogate: Surrogate,
+    params: Float64Array,
+    order: Int64Array,
+    batch: int,
+    rate: float,
+    penalty: L2,
+) -> float | None:
+    """Run the epoch in a kernel; return None, and change nothing, if there is none for it.
+
+    The result equals that of batches one after another (`Memory.batches_of`) up to rounding.
+    """
+    is_dense = isinstance(source, Memory) and not is_sparse(source.queries.features)
+    if not is_dense or kernel_surrogate(surrogate) is not surrogate:
+        return None
+    center = np.zeros_like(params) if penalty.center is None else writable(penalty.center)
+    steps = float(rate), float(penalty.strength), center
+    if isinstance(surrogate, Lambda) and _is_small(source.model):
+        return _lambda_epoch(source, surrogate, params, order, steps) if batch == 1 else None
+    if type(source.model) is not LinearModel or not _is_one_chunk(surrogate):
+        return None
+    usual = batch * source.queries.n_docs / source.queries.n_queries
+    if batch > 1 and usual > source.docs_per_thread:  # several threads are faster
+        return None
+    return _linear_epoch(
+        source, with_noise_of(order, surrogate), params, order, min(batch, len(order)), steps
+    )
+
+
+def _is_one_chunk(surrogate: Any) -> bool:
+    """Whether the compiled chunk, with whole prepared arrays, does all that `KernelSurrogate.fill` does."""
+    has_chunk = bool(surrogate.compiled and surrogate.entries)
+    return has_chunk and type(surrogate).fill is KernelSurrogate.fill
+
+
+def _is_small(model: Model) -> bool:
+    """Whether a model is linear, or a network of one hidden layer without dropout."""
+    if isinstance(model, MLPModel):
+        return len(model.hidden) == 1 and not model.residual and not model.dropout
+    return type(model) is LinearModel
+
+
+def _linear_epoch(
+    source: Memory,
+    surrogate: Any,
+    params: Float64Array,
+    order: Int64Array,
+    batch: int,
+    steps: tuple[Any, ...],
+) -> float:
+    """Run the epoch of a linear model; ``steps`` are the arguments of the kernel `descend`."""
+    from directrix.objectives._kernels.epochs import epoch_of
+
+    # kernels read without checks, past the end of fewer parameters
+    one_per_feature(params, source.queries.n_features, "params")
+    whole = source.whole
+    out = np.empty(len(whole.weight)), np.empty(len(whole.rows), whole.rows.dtype)
+    data = (*surrogate.settings(), *whole.prepared), whole.rows, whole.qptr, whole.weight
+    epoch = epoch_of(surrogate.kernel().func)
+    return float(epoch(*data, order, batch, steps, surrogate.outputs(out), params))
+
+
+def _lambda_epoch(
+    source: Memory, surrogate: Lambda, params: Float64Array, order: Int64Array, steps: tuple[Any, ...]
+) -> float:
+    """Run the epoch of LambdaRank, one query per step, for a linear model or one hidden layer."""
+    from directrix.objectives._kernels.swap_sgd import hidden_epoch, linear_epoch
+
+    model, n_features = source.model, source.queries.n_features
+    if isinstance(model, MLPModel):
+        model.layers(params, n_features)  # checks the number of parameters
+    else:
+        one_per_feature(params, n_features, "params")
+    whole = source.whole
+    *arrays, constant = whole.prepared
+    places = np.append(0, np.cumsum(np.diff(whole.qptr)[order]))
+    ranking, value = surrogate.new_ranking(int(places[-1])), np.zeros(len(order))
+    problem = *surrogate.settings(), tuple(arrays), whole.weight, whole.qptr, places, ranking
+    if isinstance(model, MLPModel):
+        width = model.hidden[0]
+        layer = width, padded_width(width, whole.rows.dtype), model.activation == "tanh"
+        loss = hidden_epoch(whole.rows, problem, order, layer, ALL_KEPT, steps, value, params)
+    else:
+        loss = linear_epoch(whole.rows, problem, order, steps, value, params)
+    value += surrogate.ranked_value(ranking, places, None if constant is None else constant[order])
+    return float(loss - np.mean(whole.weight[order] * value))

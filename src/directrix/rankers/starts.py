@@ -1,0 +1,68 @@
+"""A fitted ranker as the start of another training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from directrix.errors import InputError
+from directrix.rankers.inputs import Training
+from directrix.rankers.scoring import check_names
+
+
+def started_from(ranker: Any, start: Any, training: Training, name: str) -> Any:
+    """Return a fitted ranker of the same class whose parameters, or trees, this one can start from.
+
+    One that is not fitted is fitted to the training queries first, whose features are scaled already: a
+    cross-validation, which copies by scikit-learn's ``clone``, trains the start on its own queries. Raises
+    `InputError` if it is of another class, or was fitted to features of other number, names or scale;
+    ``name`` is that of the ranker's parameter.
+    """
+    is_fitted = hasattr(start, "n_features_in_")
+    fitted = (start if is_fitted else _fit(start, training)).trained()
+    kind = type(ranker).__name__
+    if type(fitted) is not type(ranker):
+        weights = " or from an array of weights" if name == "start" else ""
+        raise InputError(
+            f"{name} is a fitted {type(fitted).__name__}; a {kind} starts from one of its own kind"
+            f"{weights}. Type {name}={kind}(...).fit(X, y, qid=qid)."
+        )
+    if is_fitted:
+        _check(fitted.model_, training, name)
+    return fitted
+
+
+def _fit(start: Any, training: Training) -> Any:
+    unfitted = clone(start)
+    if "scale" in unfitted.get_params(deep=False):
+        unfitted.set_params(scale=None)
+    weights = {"doc_weight": training.doc_weight, "query_weight": training.query_weight}
+    return unfitted.fit_queries(training.queries, measure=training.measure, **weights)
+
+
+def _check(model: Any, training: Training, name: str) -> None:
+    """Raise `InputError` unless both have the same features, scaled in the same way."""
+    queries = training.queries
+    if model.n_columns != queries.n_features:
+        raise InputError(
+            f"{name} was fitted to {model.n_columns} scaled features, the data have "
+            f"{queries.n_features}; fit it to the same features."
+        )
+    theirs, ours = (None if scale is None else scale.to_json() for scale in (model.scale, training.scale))
+    if theirs != ours:
+        raise InputError(
+            f"{name} was fitted with {_scaling(model.scale)}, this ranker scales features with "
+            f"{_scaling(training.scale)}: its parameters mean something else here. Fit both with scale=None, "
+            f"or give {name} without fitting it: it is then fitted to the same features."
+        )
+    check_names(queries, model.feature_names)
+    if model.categories != queries.categories:
+        raise InputError(
+            f"{name} was fitted to other categories; fit both to frames with the same ones, e.g. of a "
+            "categorical type that lists all."
+        )
+
+
+def _scaling(scale: Any) -> str:
+    return "scale=None" if scale is None else f"scale={scale.kind!r} of its own training queries"
