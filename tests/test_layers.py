@@ -11,6 +11,7 @@ LAYERS = [
     "registry",
     "lazy",
     "fingerprint",
+    "advice",
     "errors",
     "parsing",
     "types",

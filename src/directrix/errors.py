@@ -8,6 +8,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from directrix.advice import PYTHON
+
 NO_ITEMS = (TypeError, NotImplementedError)
 """Errors of ``list`` for a value that it cannot read; some memoryviews raise the latter."""
 
@@ -48,6 +50,39 @@ def _cut(text: str, most: int) -> str:
     return f"{text[: most // 2]}...{text[-(most // 2) :]}"
 
 
+class Advice(str):
+    """Advice by its key: the sentence that says what to type in Python.
+
+    The key and its values stay known, so that another door, such as the command line, says it in its words.
+
+    Parameters
+    ----------
+    key : str
+        A key of `directrix.advice.PYTHON`.
+    **values : object
+        What the template of the key names, and the one of the command line.
+
+    Examples
+    --------
+    >>> print(Advice("folds", most=3, default=5))
+    Type at most folds=3, or leave it out for 5.
+    """
+
+    __slots__ = ("key", "values")
+    key: str
+    values: dict[str, object]
+
+    def __new__(cls, key: str, /, **values: object) -> Advice:
+        """Return the sentence for Python."""
+        advice = super().__new__(cls, one_line(PYTHON[key].format(**values)))
+        advice.key, advice.values = key, values
+        return advice
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let a worker process pass it on with its key."""
+        return partial(Advice, self.key, **self.values), ()
+
+
 class InputError(ValueError):
     """Data that cannot be used.
 
@@ -58,47 +93,40 @@ class InputError(ValueError):
     ----------
     problem : str
         The first three parts, and the fourth if it is the same in Python and in a shell.
-    python : str
-        Code to type in Python; the last sentence of the message.
-    shell : str, optional
-        Command to type in a shell instead; default ``python``.
+    *advice : str
+        What to type, as the last sentences: an `Advice` if it differs between Python and a shell.
     lines : sequence of str
-        Several problems, each on a line of its own between ``problem`` and ``python``.
+        Several problems, each on a line of its own between ``problem`` and ``advice``.
 
     Examples
     --------
-    >>> error = InputError("the labels are missing.", python="Type y=labels.", shell="Type --qrels FILE.")
-    >>> str(error), error.in_shell
-    ('the labels are missing. Type y=labels.', 'the labels are missing. Type --qrels FILE.')
+    >>> error = InputError("6 folds of 3 queries.", Advice("folds", most=3, default=5))
+    >>> str(error)
+    '6 folds of 3 queries. Type at most folds=3, or leave it out for 5.'
+    >>> error.advice[0].key
+    'folds'
     """
 
-    def __init__(
-        self, problem: str, *, python: str = "", shell: str | None = None, lines: Sequence[str] = ()
-    ) -> None:
-        self._given = problem, python, shell, lines
-        super().__init__(self._text(python))
+    def __init__(self, problem: str, *advice: str, lines: Sequence[str] = ()) -> None:
+        self.problem, self.advice, self.lines = problem, advice, lines
+        super().__init__(self.text(advice))
 
-    def _text(self, fix: str) -> str:
-        problem, _, _, lines = self._given
-        if not lines:
-            return one_line(f"{problem} {fix}".rstrip())
-        return "\n".join(map(one_line, filter(None, (problem, *(f"  {line}" for line in lines), fix))))
-
-    @property
-    def in_shell(self) -> str:
-        """The message as the command line prints it."""
-        _, python, shell, _ = self._given
-        return self._text(python if shell is None else shell)
+    def text(self, advice: Iterable[str]) -> str:
+        """Return the message with its advice in these words."""
+        fix = " ".join(advice)
+        if not self.lines:
+            return one_line(f"{self.problem} {fix}".rstrip())
+        return "\n".join(
+            map(one_line, filter(None, (self.problem, *(f"  {line}" for line in self.lines), fix)))
+        )
 
     def at(self, place: str) -> InputError:
         """Return the same error with its place in front, e.g. a file or a fold."""
-        problem, python, shell, lines = self._given
-        return InputError(f"{place}: {problem}", python=python, shell=shell, lines=lines)
+        return InputError(f"{place}: {self.problem}", *self.advice, lines=self.lines)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Let a worker process pass it on with its text for the shell."""
-        problem, python, shell, lines = self._given
-        return partial(type(self), problem, python=python, shell=shell, lines=lines), ()
+        """Let a worker process pass it on with its advice."""
+        return partial(type(self), self.problem, *self.advice, lines=self.lines), ()
 
 
 def short_text(value: object, limit: int = 60) -> str:
@@ -178,9 +206,14 @@ class NotConverged(UserWarning):
     """
 
 
-def warn(message: str, category: type[Warning] = UserWarning, *, stacklevel: int = 2) -> None:
+def warn(
+    message: str, category: type[Warning] = UserWarning, *, advice: str = "", stacklevel: int = 2
+) -> None:
     """Issue a warning, by default at the caller of the function that calls this.
 
+    ``advice``: what to type, as its last sentence, which is also an attribute of the warning, as of an error.
     ``stacklevel``: 1 = the caller of ``warn``, 2 = its caller, and so on.
     """
-    warnings.warn(one_line(message), category, stacklevel=stacklevel + 1)  # noqa: TID251
+    warning = category(one_line(f"{message} {advice}".rstrip()))
+    warning.advice = advice  # type: ignore[attr-defined]
+    warnings.warn(warning, stacklevel=stacklevel + 1)  # noqa: TID251

@@ -1,4 +1,4 @@
-"""Compilation, linking and caching of kernels, and the survey that `directrix doctor` shows.
+"""Compilation, linking and caching of kernels, and the survey that a diagnosis of the installation shows.
 
 Compiled code goes to the folders that Numba uses: ``NUMBA_CACHE_DIR``, else ``__pycache__``, else the user's
 cache. There is one file for each kernel, signature and processor, in this package's own format;

@@ -30,7 +30,7 @@ def test_the_training_data_are_noted(files, tmp_path):
         "calibrate", files.model, files.train, "--kind", "platt", "-o", tmp_path / "m.json"
     ).stderr
     assert "note: calibrated on the training data of the model" in shown
-    assert "directrix calibrate MODEL OTHER -o OUT" in shown
+    assert "directrix calibrate MODEL DATA -o OUT" in shown
 
 
 def test_segments_and_json(files, tmp_path):

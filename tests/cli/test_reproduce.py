@@ -227,7 +227,7 @@ def test_trials_of_a_paper_that_has_none_are_refused(tmp_path):
     result = run("lab", "reproduce", "he2010", "--data", tmp_path, "-o", tmp_path / "o", "--trials", 3)
     assert result.exit_code == 2
     message = " ".join(result.stderr.replace("│", " ").split())
-    assert "--trials 3: he2010 has no random splits" in message
+    assert "trials=3: he2010 has no random splits" in message
     assert not (tmp_path / "o").exists()
 
 

@@ -11,8 +11,9 @@ from tests.commands import refused, run, succeed
 from tests.messages import rejects
 
 import directrix as dx
+from directrix.cli.advice import message_of
 from directrix.cli.output import echo, progress_bar, remark
-from directrix.errors import InputError, warn
+from directrix.errors import Advice, InputError, warn
 
 HOSTILE = "\x1b]0;owned\x07\x9b2J\u202ex"  # sets the title, rings, clears the screen, turns the direction
 SHOWN = r"\x1b]0;owned\x07\x9b2J\u202ex"
@@ -40,8 +41,10 @@ def test_a_terminal_never_gets_exact_bytes(capsys, monkeypatch, is_terminal):
 
 
 def test_an_error_in_python_shows_control_characters():
-    error = InputError(f"{HOSTILE} \udc80\n", python="\x7f", shell="\0")
-    assert (str(error), error.in_shell) == (SHOWN + r" \udc80\n \x7f", SHOWN + r" \udc80\n \x00")
+    error = InputError(f"{HOSTILE} \udc80\n", Advice("grade", kind="\x7f"))
+    problem = SHOWN + r" \udc80\n Type "
+    assert str(error) == problem + r"grades={\x7f: 1, ...}."
+    assert message_of(error) == problem + r"--grade \x7f=1, and so on for all kinds."
 
 
 def test_progress_shows_names_as_they_are(monkeypatch):
@@ -76,7 +79,7 @@ def test_a_name_of_a_feature_is_on_one_line_everywhere(tmp_path, name):
 
 
 def test_errors_notes_and_remarks_show_a_name_on_one_line(capsys):
-    problems = InputError("2 lines:", lines=["a\nb", LONG], python="Type x\ty.")
+    problems = InputError("2 lines:", "Type x\ty.", lines=["a\nb", LONG])
     first, second, third, fix = str(problems.at("f")).split("\n")
     assert (first, second, fix) == ("f: 2 lines:", r"  a\nb", r"Type x\ty.")
     assert len(third) < 300

@@ -250,9 +250,9 @@ def test_a_pipe_without_a_reader_is_checked_without_waiting(tmp_path):
 
 def test_a_second_process_is_refused(tmp_path):
     with (tmp_path / "file").open("ab") as first, (tmp_path / "file").open("ab") as second:
-        lock(first, "name another")
+        lock(first, "name another.")
         with rejects(dx.InputError):
-            lock(second, "name another")
+            lock(second, "name another.")
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("precious")])
@@ -261,7 +261,7 @@ def test_results_are_added_to_regular_files_only(tmp_path, make):
     make(tmp_path / "file")
     (tmp_path / "precious").write_text("my thesis")
     with pytest.raises(dx.InputError, match="is a symbolic link, a pipe or a device"):
-        open_locked(tmp_path / "file", "name another")
+        open_locked(tmp_path / "file", "name another.")
     assert (tmp_path / "precious").read_text() == "my thesis"
 
 

@@ -457,7 +457,7 @@ def test_the_rrf_of_qdrant_is_ours_for_equal_weights_and_said_to_be_another_for_
         ("opensearch", "min-max", "pagination_depth"),
         ("elasticsearch", "none", "gets 0 there, not the lowest score"),
         ("qdrant", "none", "gets 0 there, not the lowest score"),
-        ("qdrant", "min-max", "choose --method 'linear, none'"),
+        ("qdrant", "min-max", "choose the method 'linear, none'"),
         ("vespa", "min-max", "that its first phase ranks highest"),
         ("weaviate", "z-score", "no normalizer z-score"),
     ],

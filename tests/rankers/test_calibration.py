@@ -39,7 +39,7 @@ def pooled(scores, relevant):
 
 def test_calibrating_on_the_training_data_warns(ranker):
     with pytest.warns(
-        UserWarning, match=r"on the training data of the model.*ranker\.calibrate\(other\)"
+        UserWarning, match=r"on the training data of the model.*ranker\.calibrate\(queries\)"
     ) as caught:
         dx.LinearRanker(max_iter=5).fit_queries(TRAIN).calibrate(TRAIN)
     assert caught[0].filename == __file__

@@ -10,6 +10,7 @@ from tests.messages import rejects
 from tests.search import search
 
 import directrix as dx
+from directrix.cli.advice import message_of
 from directrix.data.scale import FILLING
 from directrix.data.synthetic import make_linear
 
@@ -111,7 +112,7 @@ def test_without_one_both_ways_out_are_named(name, scale):
         ranker.fit(HOLES, Y, qid=QID)
     with pytest.raises(dx.InputError, match=at) as error:
         ranker.fit(X, Y, qid=QID).predict(HOLES, qid=QID)
-    assert "--method YetiRank" in error.value.in_shell
+    assert "--method YetiRank" in message_of(error.value)
     with rejects(dx.InputError):
         ranker.fit(X, Y, qid=QID, eval_set=(HOLES, Y), eval_qid=QID)
     assert not ranker.__sklearn_tags__().input_tags.allow_nan

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import directrix as dx
+from directrix.cli.advice import message_of
 from directrix.data import make_linear
 from directrix.search import halving
 from tests.commands import refused, succeed
@@ -48,7 +49,7 @@ def test_an_error_of_a_candidate_is_its_own(data):
     for n_jobs in (1, 2):
         with pytest.raises(dx.InputError) as caught:
             search(data, n_jobs=n_jobs, **methods)
-        messages.append(caught.value.in_shell)
+        messages.append(message_of(caught.value))
     assert messages[0] == messages[1]
 
 

@@ -439,7 +439,7 @@ def test_regression_start_of_features_twice_and_of_any_size(size):
         (np.eye(3), {"ridge": "1"}, r"ridge='1'.*number > 0"),
         (np.eye(3), {"sample_weight": [1.0, 2.0]}, r"sample_weight has shape \(2,\)"),
         (np.eye(3), {"sample_weight": [0.0] * 3}, r"sample_weight is zero everywhere"),
-        (np.eye(3) * 1e200, {}, r"too large for floats\. Scale"),
+        (np.eye(3) * 1e200, {}, r"too large for floats\. Train with the scale"),
     ],
 )
 def test_regression_start_says_what_it_cannot_take(features, settings, message):

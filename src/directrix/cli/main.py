@@ -32,9 +32,10 @@ from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
 from directrix import __version__
+from directrix.cli.advice import message_of
 from directrix.cli.headings import heading_of
 from directrix.cli.limits import Stopped, check_address_space, shortage, stoppable
-from directrix.cli.options import ThreadsOption, message_of
+from directrix.cli.options import ThreadsOption
 from directrix.cli.output import discard_output, remark
 from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
@@ -117,7 +118,7 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = lambda message, *_, **__: remark(f"note: {message}")
+                warnings.showwarning = lambda message, *_, **__: remark(f"note: {message_of(message)}")
                 return super().invoke(ctx)
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")  # of Pydantic

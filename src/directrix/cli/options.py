@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
+from directrix.cli.advice import message_of
 from directrix.data.formats import inputs
 from directrix.errors import InputError, short_text
 from directrix.parsing import UNREADABLE, parse_literal
@@ -195,8 +196,3 @@ def usage() -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:  # InputError and scikit-learn's parameter errors are ValueErrors
         raise typer.BadParameter(message_of(error)) from None
-
-
-def message_of(error: BaseException) -> str:
-    """Return the message of an error in the words of the command line."""
-    return error.in_shell if isinstance(error, InputError) else str(error)

@@ -28,7 +28,7 @@ from directrix.data.columns import column_list
 from directrix.data.grouping import run_starts
 from directrix.data.queries import Queries
 from directrix.data.trec.join import run_of
-from directrix.errors import InputError, short_text, warn
+from directrix.errors import Advice, InputError, short_text, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import check_choice, share
@@ -293,7 +293,7 @@ def _goal_of(given: Any, *, is_biased: bool) -> _Goal:
     try:
         measure, divisor = gain_measure(given)
     except InputError as error:
-        raise InputError(f"{error}", python="Or biased=True, to see it with a note.") from None
+        raise InputError(error.problem, *error.advice, Advice("biased")) from None
     name = given if isinstance(given, str) else given.name
     return _Goal(name, measure, divisor, k=min(measure.depth, 2**31))
 

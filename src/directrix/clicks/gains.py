@@ -20,7 +20,7 @@ from directrix.data.frames import arrays_of_queries
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled
 from directrix.data.scale import fit_scale
-from directrix.errors import InputError, warn
+from directrix.errors import Advice, InputError, warn
 from directrix.measures.base import RankingMeasure
 from directrix.measures.dcg import DCG, NDCG
 from directrix.measures.names import measure as parse_measure
@@ -209,7 +209,7 @@ def by_clicked_document(q: Queries) -> tuple[Queries, Float64Array]:
     chosen = np.flatnonzero(q.labels > 0.0)
     query = np.searchsorted(q.qptr, chosen, side="right") - 1
     n_rows = int(np.diff(q.qptr)[query].sum())
-    check_room(8 * n_rows * q.n_features, f"{n_rows:,} copies of documents", python="Give fewer queries.")
+    check_room(8 * n_rows * q.n_features, f"{n_rows:,} copies of documents", "Give fewer queries.")
     copies = q.take(query)
     labels = np.zeros(copies.n_docs)
     labels[copies.qptr[:-1] + chosen - q.qptr[query]] = 1.0
@@ -228,8 +228,7 @@ def settings_of(
     if "affine" in estimators and (bias is None or bias.beta is None):
         raise InputError(
             "estimator='affine' corrects trust bias, and the propensities have none.",
-            python="Type propensities=[alpha, beta] by position, or estimator='ips'.",
-            shell="Write them with `directrix clicks propensities LOG --method trust -f json`.",
+            Advice("trust-bias"),
         )
     ignore = [name for name in ("ips", "clipped") if name in estimators]
     if ignore and bias is not None and bias.beta is not None and bias.beta.any():
@@ -266,8 +265,7 @@ def bias_of(log: Log, given: Any) -> Bias:
             raise InputError(
                 f"{name} have shape {np.shape(values)}; the log needs one per position, from 1 to "
                 f"{log.n_positions}.",
-                python="Type e.g. propensities=[1.0, 0.7, ...].",
-                shell="Type e.g. --propensities 1,0.7,...",
+                Advice("propensities"),
             )
     if not (np.isfinite(alpha) & (alpha > 0.0)).all() or (beta is not None and not np.isfinite(beta).all()):
         worst = int(np.argmin(np.where(np.isfinite(alpha), alpha, -np.inf)))

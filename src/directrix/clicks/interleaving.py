@@ -11,7 +11,7 @@ import numpy as np
 
 from directrix.data.trec.join import run_of
 from directrix.data.trec.runs import Run
-from directrix.errors import NO_ITEMS, InputError, short_text
+from directrix.errors import NO_ITEMS, Advice, InputError, short_text
 from directrix.parameters import check_choice, number, seed_number, whole
 from directrix.tables import ShowsTables, Table, json_value
 from directrix.types import Float64Array, Int64Array
@@ -190,8 +190,7 @@ def _interleave_runs(runs: Sequence[Run], method: str, k: int, seed: int) -> dic
     if len({*names}) < len(names):
         raise InputError(
             f"the runs have the tags {', '.join(names)}; each ranker needs its own.",
-            python='Type dataclasses.replace(run, tag="new").',
-            shell="Type --name for each.",
+            Advice("run-name"),
         )
     rankings = [_by_query(run) for run in runs]
     return {

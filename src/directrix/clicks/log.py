@@ -13,7 +13,7 @@ import numpy as np
 from directrix.clicks.reading import log_of_frame, read_log
 from directrix.clicks.sessions import Cells, Pairs, Sessions
 from directrix.data.grouping import run_starts
-from directrix.errors import InputError, amount, warn
+from directrix.errors import Advice, InputError, amount, warn
 from directrix.tables import ShowsTables, Table, json_value
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
@@ -187,8 +187,7 @@ class Log(ShowsTables):
         raise InputError(
             "this log has counts by document and position, and no sessions, which are needed here. Give rows "
             "with a session identifier and without impressions.",
-            python='Type Log.from_frame(frame, session="session").',
-            shell="Type --session-column NAME.",
+            Advice("session-column"),
         )
 
     @property

@@ -15,7 +15,7 @@ from directrix.clicks.sessions import Cells, Pairs
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import dense
-from directrix.errors import InputError, MissingExtra, amount, warn
+from directrix.errors import Advice, InputError, MissingExtra, amount, warn
 from directrix.parameters import check_choice, seed_number, whole
 from directrix.tables import ShowsTables, Table, json_value
 from directrix.threads import one_blas_thread
@@ -34,7 +34,6 @@ _FEWEST = 6  # queries: intervals from fewer are too narrow, as in `mean_interva
 _CLEAR = 4.0  # standard errors: these of few queries are too low
 _ROUNDING = 1e-9  # of sums over queries
 _INFINITE = 1e300  # between infinite numbers, quantiles are NaN
-_FEWER_POSITIONS = {"python": "Type propensities(log, n_positions=10).", "shell": "Type --positions 10."}
 _Weights = Float64Array  # number of times that each query counts
 
 
@@ -251,8 +250,7 @@ def _checked_cells(log: Log, n_positions: int | None) -> tuple[Cells, int]:
             raise InputError(f"{problem}.")
         raise InputError(
             f"{problem}, or only the first positions.",
-            python=f"Type propensities(log, n_positions={first}).",
-            shell=f"Type --positions {first}.",
+            Advice("positions", n=first),
         )
     if (cells.clicks == cells.impressions).all():
         raise InputError(ALL_CLICKED)
@@ -276,7 +274,9 @@ def _estimator(method: str, cells: Cells, pairs: Pairs, k: int, features: Querie
     ]
     # of all-pairs there are three sums by query for each link, and of the others five for each position
     n_sums = 3 * len(links) if method == "all-pairs" else 5 * k
-    check_room(16 * n_queries * n_sums, f"sums of {n_queries:,} queries by position", **_FEWER_POSITIONS)
+    check_room(
+        16 * n_queries * n_sums, f"sums of {n_queries:,} queries by position", Advice("positions", n=10)
+    )
     if method == "em":
         _check_connected(k, links)
         return _PositionBased(cells, pairs, k)
@@ -320,8 +320,7 @@ def _not_identified(where: str) -> InputError:
         "the log cannot tell position bias from relevance: no document was shown for the same query "
         f"{where}. Randomize a little: swap position 1 with a random position in some sessions; serve "
         "several rankers; or give features of the documents.",
-        python="Type propensities(log, 'regression-em', features=queries).",
-        shell="Type `directrix clicks propensities LOG --method regression-em --features FILE`.",
+        Advice("regression-em"),
     )
 
 
@@ -376,7 +375,9 @@ class _Moved(NamedTuple):
     def of(cls, cells: Cells, pairs: Pairs, k: int) -> _Moved:
         moved = Cells(*(of[moves(cells)] for of in cells))
         known, row = np.unique(moved.pair, return_inverse=True)
-        check_room(32 * k * len(known), f"counts of {len(known):,} documents by position", **_FEWER_POSITIONS)
+        check_room(
+            32 * k * len(known), f"counts of {len(known):,} documents by position", Advice("positions", n=10)
+        )
         n, c = (of.reshape(-1, k) for of in moved.sums(row * k + moved.position - 1, k * len(known)))
         return cls(pairs.query[known], n, c)
 
@@ -528,8 +529,7 @@ class _Regression(_Counts):
         if features is None:
             raise InputError(
                 "regression-em needs features of the documents.",
-                python="Type features=queries.",
-                shell="Type --features FILE.",
+                Advice("features"),
             )
         need_queries(features, "propensities(features=)")
         shown = np.unique(cells.pair)

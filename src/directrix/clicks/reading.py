@@ -15,7 +15,7 @@ from directrix.data.file import DataFile
 from directrix.data.frames import array_of, columns_of
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.identifiers import Numbering
-from directrix.errors import InputError, short_text
+from directrix.errors import Advice, InputError, short_text
 from directrix.types import Array, Float64Array
 
 _Content = tuple[Pairs, Sessions | Cells]
@@ -96,8 +96,9 @@ def _columns(
     if len(missing) > 1 < len(of):
         raise InputError(
             f"{what}: there are no columns of {', '.join(missing)}; the columns are {column_list(of)}.",
-            python=f"Type {call}, {', '.join(f'{key}=NAME' for key in missing)}).",
-            shell=f"Type {' '.join(f'--{key}-column NAME' for key in missing)}.",
+            Advice(
+                "log-columns", call=f"{call}, {', '.join(f'{key}=NAME' for key in missing)}", keys=missing
+            ),
         )
     for key in (*_COLUMNS, *_OF_SESSIONS):
         is_optional = key not in _COLUMNS[:4]

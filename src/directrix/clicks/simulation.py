@@ -14,7 +14,7 @@ from directrix.clicks.sessions import Pairs, Sessions
 from directrix.data.checks import as_floats
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, need_queries
-from directrix.errors import InputError, short_text
+from directrix.errors import Advice, InputError, short_text
 from directrix.parameters import check_choice, number, seed_number, whole
 from directrix.types import Array, Float64Array
 
@@ -24,9 +24,6 @@ ATTRACTION = (0.1, 0.16, 0.28, 0.52, 1.0)
 """Probability of a click on an examined document by its label, 0 to 4."""
 POLICIES = ("deterministic", "shuffle", "swap", "plackett-luce")
 _NUMBERS = 1 << 22  # drawn together
-
-
-_FEWER_SESSIONS = {"python": "Type e.g. n_sessions=100_000.", "shell": "Type e.g. --sessions 100000."}
 
 
 def simulate(  # noqa: PLR0913 - all but the first three are optional and by name
@@ -98,7 +95,7 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
     n, depth = whole(n_sessions, "n_sessions", "simulate"), whole(n_positions, "n_positions", "simulate")
     check_choice(policy, "policy", POLICIES)
     number(n_positions, "n_positions", "simulate", most=2**15 - 1, example=10)
-    check_room(16 * n * depth, f"{n:,} sessions with {depth:,} positions", **_FEWER_SESSIONS)
+    check_room(16 * n * depth, f"{n:,} sessions with {depth:,} positions", Advice("sessions"))
     eta = number(eta, "eta", "simulate", least=0.0, example=1.0)
     curve = np.array([*EXAMINATION, *EXAMINATION[-1:] * depth])[:depth] ** eta
     users = model_named(model) if isinstance(model, str) else model

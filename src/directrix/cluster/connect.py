@@ -71,7 +71,7 @@ def cluster(kind: str, target: Any) -> Iterator[Driver]:
 
 
 def cluster_of(text: str) -> contextlib.AbstractContextManager[Driver]:
-    """Return the cluster that ``--cluster`` names: "local:4", or "dask://host:8786".
+    """Return the cluster that a text names: "local:4", or "dask://host:8786".
 
     Raises
     ------
@@ -82,4 +82,4 @@ def cluster_of(text: str) -> contextlib.AbstractContextManager[Driver]:
         return cluster("local", int(match[1]))
     if text.startswith("dask://"):
         return cluster("dask", "tcp://" + text.removeprefix("dask://"))
-    raise InputError(f"--cluster {text}: local:N, for N processes, or dask://HOST:PORT is needed.")
+    raise InputError(f"the cluster {text!r}: local:N, for N processes, or dask://HOST:PORT is needed.")

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from directrix.data.memory import available_memory
 from directrix.data.shards.task import ROOM, Driver, Span, Task, contiguous
-from directrix.errors import InputError, MissingExtra, short_text
+from directrix.errors import Advice, InputError, MissingExtra, short_text
 
 _REFRESH = 1.0  # seconds after which the workers are listed again
 _PATIENCE = 60.0  # seconds without any worker
@@ -203,6 +203,5 @@ def _out_of_memory() -> InputError:
 def _lost(address: str, error: Exception) -> InputError:
     return InputError(
         f"the scheduler of Dask at {address} was lost ({type(error).__name__}). Start it again.",
-        python="fit_shards(..., checkpoint=PATH) resumes, if it was called with a checkpoint before.",
-        shell="Then type the same command with --resume, which continues where it was interrupted.",
+        Advice("resume"),
     )

@@ -1,4 +1,4 @@
-"""Facts to check before training: the audit behind ``directrix doctor``."""
+"""Facts to check before training: the audit behind the doctor of the command line."""
 
 from __future__ import annotations
 
@@ -231,9 +231,9 @@ def _remarks(file: FileAudit) -> list[str]:
     out = []
     if file.missing_values:
         out.append(
-            f"{file.name}: {file.missing_values} values are missing. With `directrix train --missing nan`, "
-            "trees take them as they are, and `directrix train --scale standard`, log, quantile or minmax "
-            "fill them in every other model; `directrix train --missing zero` reads them as 0."
+            f"{file.name}: {file.missing_values} values are missing. If training reads them as nan, trees "
+            "take them as they are, and the scales standard, log, quantile and minmax fill them in every "
+            "other model; if it reads them as zero, they count as 0."
         )
     if file.queries_with_one_label == file.n_queries:
         out.append(f"{file.name}: in every query all labels are the same, so nothing can be learned from it.")

@@ -33,15 +33,6 @@ def generator(seed: Any) -> np.random.Generator:
         raise InputError(f"seed={seed!r}; an integer >= 0 is needed. Type e.g. seed=0.") from error
 
 
-IF_MISSING = {
-    "python": "Type missing='nan', for trees and for models with a scale such as 'log', which fills it, or "
-    "missing='zero'.",
-    "shell": "Add --missing nan, for trees and for `directrix train --scale standard`, log, quantile or "
-    "minmax, which fill it, or --missing zero.",
-}
-"""Fixes for a missing feature."""
-
-
 MISSING = ("error", "zero", "nan")
 """Meanings of missing values: an error, 0, or NaN."""
 
@@ -371,7 +362,7 @@ def weights_of(weights: Any, n: int, name: str, what: str, advice: str = "") -> 
     array = as_floats(weights, name, f"one number >= 0 per {what}")
     if array.shape != (n,):
         needed = f"one number per {what}, shape ({n},)"
-        raise InputError(f"{name} has shape {array.shape}; the data need {needed}.", python=advice)
+        raise InputError(f"{name} has shape {array.shape}; the data need {needed}.", advice)
     bad = np.flatnonzero(~((array >= 0.0) & (array < np.inf)))
     if len(bad):
         fix = f"nan_to_num({name})" if np.isnan(array[bad[0]]) else f"clip({name}, 0, None)"

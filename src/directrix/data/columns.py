@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from directrix.errors import NO_ITEMS, InputError, first_repeated, in_words, short_text
+from directrix.errors import NO_ITEMS, Advice, InputError, first_repeated, in_words, short_text
 
 
 class Role(NamedTuple):
@@ -232,8 +232,7 @@ def find(
             f"{what}: there is no column {in_words(map(str, wanted), 'or')}; "
             f"{f'did you mean {near[0]!r}? The' if asked is not None and near else 'the'} columns are "
             f"{column_list(known)}.",
-            python=f"Type {call}, {key}={'[NAME, ...]' if ROLES[key].is_list else 'NAME'}).",
-            shell=f"Type {ROLES[key].option} {'NAME,OTHER' if ROLES[key].is_list else 'NAME'}.",
+            Advice("columns" if ROLES[key].is_list else "column", call=call, key=key),
         )
     if (times := list(known).count(name)) > 1:
         raise InputError(

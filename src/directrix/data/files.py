@@ -32,9 +32,7 @@ class Problem(NamedTuple):
     what: str
     """The given value, and what is needed."""
     remedy: str
-    """The fix, as code to type."""
-    shell: str = ""
-    """The fix in a shell; "" = the same."""
+    """The fix: a sentence, or an `Advice`."""
 
 
 def raise_problems(
@@ -54,13 +52,12 @@ def raise_problems(
     shown = sorted(problems)[:_SHOWN]
     places = [f"{path}:{line}" if place is None else place(line) for line, *_ in shown]
     lines = [f"{where}: {problem.what}" for where, problem in zip(places, shown, strict=True)]
-    python = " ".join(dict.fromkeys(problem.remedy for problem in shown))
-    shell = " ".join(dict.fromkeys(problem.shell or problem.remedy for problem in shown))
+    remedies = dict.fromkeys(problem.remedy for problem in shown)
     if n == 1:
-        raise InputError(f"{lines[0]}.", python=python, shell=shell)
+        raise InputError(f"{lines[0]}.", *remedies)
     lines += [f"... and {n - len(shown):,} more"] if n > len(shown) else []
     what = "lines" if place is None else "rows"
-    raise InputError(f"{path}: {n:,} {what} cannot be used:", python=python, shell=shell, lines=lines)
+    raise InputError(f"{path}: {n:,} {what} cannot be used:", *remedies, lines=lines)
 
 
 def raise_line_problems(path: Path, problems: Sequence[Problem], n_problems: int | None = None) -> None:
@@ -459,7 +456,7 @@ def _open_regular(name: str, flags: int) -> int:
 def lock(file: IO[bytes], advice: str) -> None:
     """Lock an open file until it is closed; do nothing if the system or the disk has no locks.
 
-    Raises `InputError`, with ``advice`` on alternatives, if another process has locked it.
+    Raises `InputError`, with ``advice`` on alternatives after "or", if another process has locked it.
     """
     try:
         import fcntl
@@ -469,8 +466,8 @@ def lock(file: IO[bytes], advice: str) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InputError(
-            f"{file.name}: another process is writing to it, and only one may. Wait until it has ended, or "
-            f"{advice}."
+            f"{file.name}: another process is writing to it, and only one may. Wait until it has ended, or",
+            advice,
         ) from None
     except OSError:  # some network file systems have no locks
         return

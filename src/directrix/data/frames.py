@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import (
-    IF_MISSING,
     as_array,
     check_indices,
     check_missing,
@@ -22,7 +21,7 @@ from directrix.data.checks import (
 from directrix.data.columns import ColumnNames, check_names, column_list, feature_label, roles_of
 from directrix.data.grouping import plain_identifier
 from directrix.data.sparse import cell_of, entries
-from directrix.errors import NO_ITEMS, InputError, first_repeated, short_text
+from directrix.errors import NO_ITEMS, Advice, InputError, first_repeated, short_text
 from directrix.types import Array, Float64Array, is_sparse
 
 Categories = tuple[tuple[str, ...] | None, ...]
@@ -195,14 +194,9 @@ def matrix_of(frame: Any, what: str = "features") -> Array:
         except (TypeError, ValueError, OverflowError) as error:
             bad[name] = error
     if bad:
-        names = ",".join(map(str, bad))
         raise InputError(
             f"{what}: columns must hold numbers, got {', '.join(f'{k!r} ({e})' for k, e in bad.items())}.",
-            python=f"Encode or drop {list(bad)}; `Queries.from_frame` takes features=[...]. If they are "
-            f"categories, it and `from_interactions` take categorical={list(bad)}, and `fit` takes columns "
-            "of a categorical type, e.g. X.astype({NAME: 'category'}).",
-            shell=f"Type --categorical-columns {names} if they are categories, for trees; else leave them "
-            f"out of the file, or of `directrix train --exclude-columns {names}`.",
+            Advice("categorical-columns", columns=list(bad)),
         )
     return out
 
@@ -216,8 +210,7 @@ def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
     if not roles.features:
         raise InputError(
             "the frame: no column holds features; one or more are needed. The columns are "
-            f"{column_list([*of])}.",
-            python="Type features=[NAME, ...].",
+            f"{column_list([*of])}. Type features=[NAME, ...]."
         )
     given = names.features or ("features",) * ("features" in roles.features)
     lists = _as_lists(coded[given[0]]) if len(given) == 1 else None
@@ -301,14 +294,10 @@ def check_cells(
         return
     entry = int(np.argmax(bad))
     (row, column), value = cell_of(features, entry), values.ravel()[entry].item()
-    clip = f"Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30), or drop these rows."
-    remedy = (
-        IF_MISSING if np.isnan(value) else {"python": clip, "shell": "Clip the column, or drop these rows."}
-    )
     raise InputError(
         f"features: {value} at {place(row)}, {feature_label(column, names)}; finite numbers are needed "
         f"(values that are NaN or infinite{among}: {int(bad.sum()):,}).",
-        **remedy,
+        Advice("missing-values") if np.isnan(value) else Advice("clip-column", column=column),
     )
 
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 
 _NOT_ASKED = 64 << 20  # bytes that need no look at what is available
 _RESERVE = 256 << 20  # bytes that reading leaves: the system ends a process that takes the last ones
 
 
-def check_room(n_bytes: int, what: str, *, python: str, shell: str = "") -> None:
+def check_room(n_bytes: int, what: str, advice: str) -> None:
     """Raise `InputError` for an allocation that does not fit into available memory, before it is made.
 
-    ``what`` needs the bytes; ``python`` and ``shell`` are the fixes to type, the second if it differs.
+    ``what`` needs the bytes.
     """
     if n_bytes > _NOT_ASKED and n_bytes > (available := available_memory()):
         raise InputError(
             f"{what} would take {n_bytes / 1e9:.4g} GB of memory, and {available / 1e9:.3g} GB are "
             "available.",
-            python=python,
-            shell=shell or python,
+            advice,
         )
 
 
@@ -30,8 +29,9 @@ def check_left(path: Path, n_read: int) -> None:
     if (available := available_memory()) < _RESERVE:
         raise InputError(
             f"{path} does not fit into memory: after {n_read / 1e9:.3g} GB of its content {available:,} "
-            "bytes are available. Use fewer rows, or a machine with more memory; `directrix convert` "
-            "rewrites LETOR text as Parquet or Arrow, which training can read block by block."
+            "bytes are available. Use fewer rows, or a machine with more memory; training can read Parquet "
+            "and Arrow block by block.",
+            Advice("convert-by-block"),
         )
 
 

@@ -34,7 +34,7 @@ from directrix.data.frames import (
 from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of, run_starts
 from directrix.data.sparse import arrays_of
 from directrix.data.stored import Flaw, blocks, flaws_of
-from directrix.errors import InputError, amount, short_text
+from directrix.errors import Advice, InputError, amount, short_text
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
@@ -356,14 +356,12 @@ class Queries:
         if self.feature_names is not None:
             raise InputError(
                 f"{has}; columns that are missing have no names.",
-                python="To take columns by position: dataclasses.replace(q, feature_names=None).widened(n).",
-                shell="Give files with the same columns.",
+                Advice("by-position"),
             )
         if self.held == "file":
             raise InputError(
                 f"{has}; features that stay in a file get no further columns.",
-                python="Type directrix.data.read_parquet(path).",
-                shell="Type --no-stream.",
+                Advice("in-memory"),
             )
         if is_sparse(self.features):
             features = type(self.features)(arrays_of(self.features), shape=(self.n_docs, n_features))

@@ -18,7 +18,7 @@ from directrix.data.grouping import plain_identifier
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries
 from directrix.data.sparse import prefers_csr
-from directrix.errors import InputError, short_text, warn
+from directrix.errors import Advice, InputError, short_text, warn
 from directrix.parsing import json_of
 
 _LARGEST = int(np.finfo(np.float64).max)
@@ -144,8 +144,7 @@ def _matrix(path: Path, documents: list[_Document], names: list[str], missing: s
     check_room(
         8 * len(documents) * len(names),
         f"{path}: {len(documents):,} documents with {len(names):,} features",
-        python="Log fewer features, or type missing='zero'.",
-        shell="Log fewer features, or leave out --missing nan.",
+        Advice("fewer-features-or-zeros"),
     )
     features = np.full(shape, np.nan if missing == "nan" else 0.0)
     features[np.repeat(np.arange(len(documents)), np.diff(entries[2])), entries[1]] = entries[0]

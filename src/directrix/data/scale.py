@@ -465,8 +465,7 @@ def _mapped_queries(kind: str, X: Any, qptr: Int64Array) -> Any:
         check_room(
             n_bytes,
             f"scale={kind!r} makes sparse features dense within queries: the first {query + 1:,}",
-            python="Take scale='standard' or scale='log', which keep them sparse.",
-            shell="Type --scale standard or --scale log, which keep them sparse.",
+            "Take the scale 'standard' or 'log', which keep them sparse.",
         )
     ends = np.cumsum(np.concatenate(sizes))
     parts = (

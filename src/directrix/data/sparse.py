@@ -57,8 +57,7 @@ class ScaledCsr:
             math.prod(self.shape) * self.dtype.itemsize,
             f"sparse features of {self.shape[0]:,} documents and {self.shape[1]:,} columns, whose zeros a "
             "scale moves,",
-            python="Take scale=None, or train a linear model or a network, which need no dense features.",
-            shell="Leave out --scale, or train --model linear or mlp, which need no dense features.",
+            "Leave out the scale, or train a linear model or a network, which need no dense features.",
         )
         out = np.tile(self.absent.astype(self.dtype), (self.shape[0], 1))
         entries = self.csr.tocoo()

@@ -19,7 +19,7 @@ from directrix.data.files import Stamp, check_stamp, readable
 from directrix.data.memory import check_room
 from directrix.data.sparse import cell_of, columns_of_entries, entries
 from directrix.data.statistics import Moments, block_rows, moments_of
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.threads import query_chunks
 from directrix.types import Array, Int64Array
 
@@ -172,8 +172,7 @@ class StoredFeatures:
         return InputError(
             f"{self.source.name}: its features stay in the file, and {what} needs them in memory. Linear "
             'rankers that gradients train ("lbfgs", "cg", "sgd", "adam") read them block by block.',
-            python="For anything else type directrix.data.read_parquet(path), or take a part: q.take([0]).",
-            shell="For anything else type --no-stream.",
+            Advice("in-memory-or-part"),
         )
 
     def __getitem__(self, rows: Any) -> Any:
@@ -227,8 +226,7 @@ class StoredFeatures:
         check_room(
             n_blocks * math.prod(shape) * self.dtype.itemsize,
             f"{self.source.name}: {n_rows:,} rows with {shape[1]:,} features",
-            python="Take fewer features: directrix.data.open_parquet(path, features=[...]).",
-            shell="Name fewer features: --feature-columns NAME,OTHER.",
+            Advice("fewer-features"),
         )
         return [np.empty(shape, self.dtype) for _ in range(n_blocks)]
 

@@ -239,7 +239,7 @@ def _documents(values: Any, n: int, name: str = "documents") -> Callable[[Int64A
     def one_hot(rows: Int64Array) -> Float64Array:
         known = np.unique(np.maximum(table[rows], 0))
         what = f"{len(rows):,} documents of a query with {len(known):,} different {name}"
-        check_room(32 * len(rows) * len(known), what, python="Rerank only the first hundreds.")
+        check_room(32 * len(rows) * len(known), what, "Rerank only the first hundreds.")
         return np.asarray(table[rows][:, None] == known, dtype=np.float64)
 
     return one_hot

@@ -196,8 +196,8 @@ def _own_importance(ranker: Any, content: dict[str, Any]) -> dict[str, Any] | No
 
 
 _MISSING = {
-    "refused": "It rejects missing values (NaN); trees accept them, and --scale standard fills them.",
-    "error": "Its training data had no missing values (NaN); commands reject them without --missing.",
+    "refused": "It rejects missing values (NaN); trees accept them, and the scale 'standard' fills them.",
+    "error": "Its training data had no missing values (NaN); they need missing='nan' or 'zero'.",
     "zero": "A missing value (NaN) counts as 0, as in its training.",
     "nan": "Missing values (NaN) count as in its training: trees learned where they go, scales fill them.",
 }
@@ -230,15 +230,15 @@ def _known_limits(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
                 "keeps its best one"
             )
         yield (
-            f"Its figure on {choice['on']} is too high{chosen}. `directrix compare` with test queries has "
-            "the last word."
+            f"Its figure on {choice['on']} is too high{chosen}. A comparison on test queries "
+            "has the last word."
         )
     fewest = min((part["queries"] for part in (choice, figures) if part is not None), default=_FEW_QUERIES)
     if fewest < _FEW_QUERIES:
-        yield f"{fewest} queries are few: `directrix compare` says whether its lead is more than chance."
+        yield f"{fewest} queries are few: a comparison on test queries says whether its lead may be chance."
     if figures is not None and figures["is_training_data"]:
         yield "The figures are of its training data, so overfitting cannot be detected."
     yield (
-        f"Other tools may compute {ranker.measure_.name} differently: `directrix evaluate --convention all` "
+        f"Other tools may compute {ranker.measure_.name} differently: an evaluation under all conventions "
         "shows by how much."
     )

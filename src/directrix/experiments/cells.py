@@ -13,13 +13,13 @@ from types import MappingProxyType
 from typing import IO, Any, NamedTuple
 
 from directrix.data.files import open_locked
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.parsing import json_of
 from directrix.threads import one_blas_thread, serially
 from directrix.types import Progress
 
 _START = b'{"key": '  # of every line
-_ADVICE = "give another folder"
+_ADVICE = "give another folder."
 
 
 class _Finished(NamedTuple):
@@ -179,8 +179,7 @@ def _check_meanings(path: str, before: Mapping[str, str], now: Mapping[str, str]
         raise InputError(
             f"{path}: {', '.join(changed)} changed (the code, or a value it refers to) after training runs "
             "finished with it; one table would mix both definitions.",
-            python="Give another path, or remove the file.",
-            shell=f"Give another folder, e.g. -o {Path(path).parent}-2, or remove its files *.jsonl.",
+            Advice("another-folder", folder=str(Path(path).parent)),
         )
 
 

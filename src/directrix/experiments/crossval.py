@@ -15,7 +15,7 @@ import numpy as np
 
 from directrix import __version__
 from directrix.data.queries import Queries
-from directrix.errors import InputError, warn
+from directrix.errors import Advice, InputError, warn
 from directrix.experiments.cells import Cell, run_cells
 from directrix.experiments.crossval_result import CrossValidation, FoldResult, Tried, canonical
 from directrix.experiments.splits import Split, repeated_queries
@@ -359,9 +359,9 @@ class _Task(NamedTuple):
         trained = [i for i, candidate in enumerate(tried) if candidate.status != "failed"]
         if not trained:
             raise InputError(
-                f"{self.entry}, {self.split.name}: none of {len(tried)} candidates could be trained:",
-                python=outcomes[0]["failed"],
-                shell=outcomes[0]["in_shell"],
+                f"{self.entry}, {self.split.name}: none of {len(tried)} candidates could be trained: "
+                f"{outcomes[0]['problem']}",
+                *(Advice(key, **values) for key, values in outcomes[0]["advice"]),
             )
         trials = [
             Trial(self.plan.candidates[i], tried[i].chosen_by, values=_array(outcomes[i]["judged"]))
@@ -417,8 +417,8 @@ def train_and_test(
     The result is JSON: ``status``, ``steps``, ``seconds`` of training and choosing, ``chosen_by`` (mean of
     the goal on the validation queries, whose values are ``judged``), ``train``, ``valid`` and ``test`` (a
     mean for each measure), ``values`` (for each measure the value of every test query), and ``top``. NaN is
-    None. If the candidate cannot be trained on these data, ``failed`` and ``in_shell`` say why, in words for
-    Python and for a shell.
+    None. If the candidate cannot be trained on these data, ``failed`` says why, and ``problem`` does so
+    without its ``advice`` by key.
     """
     train, begun, clock = split.train, working_time(), Clock()
     try:
@@ -428,7 +428,9 @@ def train_and_test(
         if folds[0].train is not train:  # inner folds chose
             ranker = refit(trained, train, UNWEIGHTED, goal, clock)
     except InputError as error:
-        return {"failed": str(error), "in_shell": error.in_shell}
+        plain = [text for text in error.advice if not isinstance(text, Advice)]
+        keyed = [(text.key, text.values) for text in error.advice if isinstance(text, Advice)]
+        return {"failed": str(error), "problem": error.text(plain), "advice": keyed}
     seconds = round(working_time() - begun, 3)
     on_valid = [
         _values(measures, on_fold.predict_queries(fold.valid), fold.valid)

@@ -15,7 +15,7 @@ from directrix.data.letor.read import read_letor
 from directrix.data.queries import Queries
 from directrix.data.sparse import dense
 from directrix.data.split import fold_numbers, letor_folds
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.parameters import whole
 
 
@@ -157,8 +157,7 @@ def k_fold_splits(q: Queries, k: int = 5, *, seed: int = 0) -> tuple[Split, ...]
         raise InputError(
             f"k={k} folds of {q.n_queries} queries: k must be between 3 and the number of queries, with one "
             "fold for testing, the next for validation and the rest for training.",
-            python=f"Type e.g. k={possible}." if possible > 2 else "Give data with more queries.",
-            shell=f"Type e.g. --folds {possible}." if possible > 2 else "Give data with more queries.",
+            Advice("test-folds", k=possible) if possible > 2 else "Give data with more queries.",
         )
     numbers = fold_numbers(q.n_queries, k, seed=seed)
 

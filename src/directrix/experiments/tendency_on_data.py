@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.data.checks import as_floats
 from directrix.data.queries import Queries, need_queries
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.experiments.tendency import Tendency, tendency
 from directrix.measures.names import measure as parse_measure
 from directrix.parameters import positive, whole
@@ -128,8 +128,7 @@ def model_values(
         if measure is None and not hasattr(surrogate, "measure"):
             raise InputError(
                 f"{surrogate!r} belongs to no measure; say which to compare with.",
-                python="Type measure='nDCG'.",
-                shell="Type --measure nDCG.",
+                Advice("measure"),
             )
     targets: list[Any] = [s.measure if measure is None else measure for s in chosen]
     shape = len(models), data.n_queries

@@ -11,7 +11,7 @@ import numpy as np
 from directrix.data.frames import Categories
 from directrix.data.memory import check_room
 from directrix.data.scale import Scale, ScaleUnion
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN
 from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
@@ -158,7 +158,7 @@ def formula_from(saved: FittedModel) -> Formula:
     check_room(
         _BYTES_A_FEATURE * saved.n_columns,
         f"an export of a model with {saved.n_features:,} features",
-        python="Number the features without gaps, and train it again.",
+        "Number the features without gaps, and train it again.",
     )
     parts = _added_up(folded(_part(part), saved.n_features) for part in saved.summands)
     return Formula(parts, saved.n_features, saved.feature_names, saved.categories, saved.calibration)
@@ -187,8 +187,7 @@ def _inputs(scale: Scale | ScaleUnion | None, n_features: int) -> tuple[Input, .
         raise InputError(
             f"the features of this model are scaled by query ({scale.kind}): the score of a document depends "
             "on the other documents, which no target can say.",
-            python="Train it with another scale, e.g. scale='standard', or with no scale.",
-            shell="Train it again, e.g. by `directrix train --scale standard --no-by-query`.",
+            Advice("another-scale"),
         )
     parts = scale.parts if isinstance(scale, ScaleUnion) else (scale,)
     return tuple(one for part in parts for one in inputs_of(part, n_features))

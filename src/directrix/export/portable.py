@@ -1,4 +1,4 @@
-"""Scores of a ranker without any other package; `directrix export --to python` adds a model."""
+"""Scores of a ranker without any other package; the export to "python" adds a model."""
 
 import sys
 from bisect import bisect_left

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.export.formula import Formula, Linear, Network
 from directrix.export.target import ANY_MODEL, ExportTarget, Version, last, sends_missing, titled
 from directrix.export.trees import TreeSplit, nested, nodes_of, sum_in_float32, tree_scores
@@ -86,8 +86,7 @@ def _layers(model: Network, features: list[int]) -> list[dict[str, Any]]:
     if model.linear is not None:
         raise InputError(
             f"Solr's networks have no residual terms; choose {ANY_MODEL}.",
-            python="Or train with MLPRanker(residual=False).",
-            shell="Or train with --set residual=False.",
+            Advice("no-residual"),
         )
     hidden = [
         {"matrix": weights.T.tolist(), "bias": bias.tolist(), "activation": model.activation}

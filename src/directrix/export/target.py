@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from directrix.errors import InputError, short_text
+from directrix.errors import Advice, InputError, short_text
 from directrix.export.formula import Formula, Linear, Network
 from directrix.export.trees import for_float32, in_float32, splits_of
 from directrix.models.trees import Trees
@@ -89,8 +89,7 @@ class ExportTarget:
             raise InputError(
                 f"{self.title} holds scores alone, and this model is calibrated: its probabilities would "
                 f"be lost. Choose {ANY_MODEL}.",
-                python="Or type ranker.calibrate(None) to export the scores.",
-                shell="Or export the model that `directrix calibrate` read.",
+                Advice("export-scores"),
             )
         if self.models:
             self._check_model(formula)
@@ -122,8 +121,7 @@ class ExportTarget:
             raise InputError(
                 f"{self.title} reads missing features as 0, and the model as the mean of the training data; "
                 f"choose {ANY_MODEL}.",
-                python='Or read missing features as 0 in training, too: Queries with missing="zero".',
-                shell="Or read missing features as 0 in training, too: directrix train --missing zero.",
+                Advice("train-on-zeros"),
             )
 
     def rounds_features(self, formula: Formula) -> bool:
@@ -160,8 +158,7 @@ class ExportTarget:
             raise InputError(
                 f"{self.title} reads missing features as 0, and these trees send them another way; choose "
                 "lightgbm, xgboost, onnx, elastic, vespa, sql or python.",
-                python='Or read missing features as 0 in training, too: Queries with missing="zero".',
-                shell="Or read missing features as 0 in training, too: directrix train --missing zero.",
+                Advice("train-on-zeros"),
             )
 
 

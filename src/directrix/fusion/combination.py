@@ -13,7 +13,7 @@ from directrix.data.trec.features import min_max
 from directrix.data.trec.join import check_magnitude, check_overlap, qrels_of, run_of
 from directrix.data.trec.pool import Pool, joined
 from directrix.data.trec.runs import Run
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.types import Float64Array, Int64Array
 
 
@@ -30,8 +30,7 @@ def runs_of(runs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Run]:
     if len(by_name) < n:
         raise InputError(
             f"of {n} runs some have the same tag ({', '.join(by_name)}); each needs its own name.",
-            python='Type dx.fuse({"bm25": run, "dense": other}, ...).',
-            shell="Type --name for each.",
+            Advice("run-name"),
         )
     if not 2 <= n <= 10:
         raise InputError(f"{n} run{'s' * (n != 1)} cannot be fused; 2 to 10 are needed. Give each of them.")

@@ -24,7 +24,7 @@ def configuration(engine: str, names: tuple[str, ...], combination: Combination)
         best = names[combination.weights.index(max(combination.weights))]
         raise InputError(
             f"the best is the run {best} alone, which needs no configuration. To have one choose another "
-            "method, e.g. --method 'RRF, c = 60'."
+            "method, e.g. 'RRF, c = 60'."
         )
     text, notes = ENGINES[engine](names, combination)
     if combination.kind == "combmnz":
@@ -61,7 +61,7 @@ def check_one_set_of_weights(of_class: Mapping[str, Combination]) -> None:
     if names:
         raise InputError(
             f"queries of the classes {', '.join(names)} have weights of their own, and a configuration holds "
-            "one set of weights. Choose another --method, e.g. 'linear, min-max'; --format json has the "
+            "one set of weights. Choose another method, e.g. 'linear, min-max'; the fusion as JSON has the "
             "weights of each class."
         )
 
@@ -157,7 +157,7 @@ def _qdrant(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
             rrf["weights"] = [round(weight / mean, 6) for weight in c.weights]
             notes.append(
                 "Qdrant divides ranks by the weights, 1 / (rank / weight + k - 1), and does not multiply; "
-                "choose --method 'RRF, best c'"
+                "choose the method 'RRF, best c'"
             )
         return _json({"prefetch": prefetch, "query": {"rrf": rrf}, "limit": 10}), [*notes, to_replace]
     terms = [{"mult": [round(weight, 6), f"$score[{i}]"]} for i, weight in enumerate(c.weights)]
@@ -165,7 +165,7 @@ def _qdrant(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
     if c.normalizer != "none":
         notes = [
             f"a formula of Qdrant weighs the scores themselves, not {c.normalizer}; "
-            "choose --method 'linear, none'"
+            "choose the method 'linear, none'"
         ]
     return _json({"prefetch": prefetch, "query": {"formula": {"sum": terms}}, "limit": 10}), [
         *notes,
@@ -201,7 +201,7 @@ def _nearest(c: Combination, known: dict[str, str]) -> tuple[str, list[str]]:
         return known[c.normalizer], []
     note = (
         f"the engine has no normalizer {c.normalizer}; min-max is written, for which other weights are best: "
-        "choose --method 'linear, min-max'"
+        "choose the method 'linear, min-max'"
     )
     return known["min-max"], [note]
 

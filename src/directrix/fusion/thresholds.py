@@ -107,8 +107,8 @@ class RunThresholds:
             )
         except ValueError as error:
             raise InputError(
-                f"{path} is not a file of thresholds ({str(error).rstrip('.')}); give one that `directrix "
-                "runs features` wrote."
+                f"{path} is not a file of thresholds ({str(error).rstrip('.')}); give one "
+                "that was written with features of training runs."
             ) from error
 
 

@@ -139,7 +139,7 @@ def define_measure(
     r"""Define a measure that works like any built-in one.
 
     The returned class has the fields ``k`` (cut-off), ``ties`` and ``empty`` of `NDCG`. Its name can be used
-    in text (``directrix.measure("LogNDCG@10")``, ``--measure my_module:LogNDCG``). It supports all tie rules,
+    in text (``directrix.measure("LogNDCG@10")``, ``"my_module:LogNDCG"``). It supports all tie rules,
     line search, `Lambda`, `ApproxMeasure`, training and certification.
 
     Parameters

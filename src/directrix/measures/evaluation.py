@@ -13,7 +13,7 @@ from directrix.data.checks import as_array, check_flat, check_length
 from directrix.data.frames import names_of
 from directrix.data.grouping import rows_by_query
 from directrix.data.trec.join import Judged, join_trec, qrels_of, run_of, unmatched
-from directrix.errors import InputError, warn
+from directrix.errors import Advice, InputError, warn
 from directrix.measures.bootstrap import mean_interval
 from directrix.measures.convention import convention as find_convention
 from directrix.measures.convention import conventions
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from directrix.measures.convention import Convention
 
 _BASE = "default"
-_REMEDY = (
-    "Omit the convention for those, or use evaluate_conventions (--convention all in a shell), which "
-    "omits them."
-)
 _NO_IDS = "ties are broken by document id, some documents tie, and they have no ids"
 
 
@@ -222,7 +218,7 @@ def _values(
     chosen = [measure(m) if convention is None else measure(m).under(convention) for m in wanted]
     data = _of_arrays(*given) if run is None and qrels is None else _of_run(run, qrels, given, chosen)
     if convention is not None:
-        warn_lacking(find_convention(convention), names, chosen, _REMEDY, stacklevel=4)
+        warn_lacking(find_convention(convention), names, chosen, Advice("conventions"), stacklevel=4)
     try:
         values = (ready := Prepared(chosen, data.labels, data.qptr, data.doc_ids))(data.scores)
     except IdsNeeded as error:
@@ -378,7 +374,8 @@ def warn_lacking(
         note = f" ({tool.note})" if tool.note else ""
         warn(
             f"{tool.name} has no {', '.join(lacking)}{note}; the values are directrix's own, with the tool's "
-            f"ties, gain and empty queries where the measure has them. {remedy}",
+            "ties, gain and empty queries where the measure has them.",
+            advice=remedy,
             stacklevel=stacklevel,
         )
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from directrix.data.checks import as_array, as_floats, check_labels, check_qptr, check_ranking, unmasked
-from directrix.errors import NO_ITEMS, InputError
+from directrix.errors import NO_ITEMS, Advice, InputError
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, FloatArray, Int64Array
 
@@ -173,8 +173,7 @@ class IdsNeeded(InputError):
         error = cls(
             f"query {query if name is None else name}: the documents in rows {shown} have the same score in "
             'single precision; ties="trec" orders them by their ids, but no ids were given.',
-            python='Pass doc_ids=, or use another rule, e.g. ties="expected".',
-            shell="Add `# docid = X` to every line of the data, or break ties otherwise: AP(ties=expected).",
+            Advice("doc-ids"),
         )
         error.query, error.rows = query, rows
         return error

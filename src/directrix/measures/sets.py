@@ -95,7 +95,7 @@ class GMAP(BinaryMeasure):
     .. math:: \mathrm{GMAP} = \exp \frac{1}{|Q|} \sum_q \ln \max(\mathrm{AP}_q, 10^{-5})
 
     The value of one query is the logarithm, as in trec_eval, so tests and differences use logarithms. Only
-    the values of `evaluate` and ``directrix compare`` for all queries are the GMAP.
+    the values of `evaluate` and `compare` for all queries are the GMAP.
 
     Parameters
     ----------

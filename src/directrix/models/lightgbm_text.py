@@ -149,7 +149,7 @@ def _block(
         check_room(
             _BYTES_A_WORD * sum(sizes),
             f"LightGBM's text of categories numbered up to {max(map(max, filter(None, sets)), default=0):,}",
-            python="Number the categories without gaps, and train the model again.",
+            "Number the categories without gaps, and train the model again.",
         )
         words = np.zeros(sum(sizes), dtype=np.int64)
         for begin, one in zip(np.cumsum([0, *sizes]), sets, strict=False):

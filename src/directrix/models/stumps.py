@@ -220,7 +220,7 @@ def check_count(count: int) -> None:
     if count > MOST_FEATURES:
         raise InputError(
             f"there are {count} features; a model of stumps takes at most {MOST_FEATURES}. Leave out "
-            "features, or use a linear model: LinearRanker(), `--model linear`."
+            "features, or use a linear model."
         )
 
 

@@ -168,7 +168,7 @@ class Trees:
         check_room(
             _BYTES_A_FEATURE * n_features,
             f"a model of trees for {n_features:,} features",
-            python="Number the features without gaps, and train it again.",
+            "Number the features without gaps, and train it again.",
         )
         arrays: dict[str, Any] = {name: np.array(model[name], dtype=kind) for name, kind in _LISTS.items()}
         return cls(n_features, **arrays, categories=tuple(map(tuple, model["categories"])))

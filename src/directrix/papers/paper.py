@@ -222,7 +222,7 @@ class Paper(Generic[E, R]):
         if work.trials is not None:
             if not hasattr(self.full, "trials"):
                 raise InputError(
-                    f"--trials {work.trials}: {work.name} has no random splits whose number could be chosen; "
+                    f"trials={work.trials}: {work.name} has no random splits whose number could be chosen; "
                     "leave it out."
                 )
             given["trials"] = work.trials

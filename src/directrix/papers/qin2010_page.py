@@ -386,7 +386,7 @@ def _of_collection(name: str, compared: CrossValidation) -> tuple[str, ...]:
 def _details(results: _Results) -> dict[str, Any]:
     collections, grids = results.collections, results.settings.grids.others
     return {
-        "others": "few settings" if grids else "the library's grids (`directrix methods NAME`)",
+        "others": "few settings" if grids else "the library's grids (`directrix.method(NAME).grid`)",
         "other_measures": " and ".join(n for n, one in collections.items() if one.by_measure) or None,
         "sets": "; ".join(
             f"{name}, {COLLECTIONS[name]}, {len(one.collection.splits)} folds"

@@ -28,7 +28,7 @@ Cells = dict[Any, Any]
 
 @dataclass(frozen=True)
 class Workspace:
-    """The folder of one call of ``directrix lab reproduce``; it computes missing results."""
+    """The folder of one reproduction; it computes missing results."""
 
     name: str  # of the paper, e.g. "qin2010"
     data: Path  # folder of the data (`letor/`, `trec7/`)
@@ -135,7 +135,7 @@ def read_collections(
     if not present:
         raise InputError(
             f"{data}: has none of letor/{', letor/'.join(names)} with a folder Fold1; at least one of these "
-            "LETOR collections is needed. Give the folder that holds letor/, e.g. --data DIR."
+            "LETOR collections is needed. Give the folder that holds letor/."
         )
     return {name: Collection(name, letor_splits(data / "letor" / name)[:n_folds]) for name in present}
 

@@ -68,7 +68,7 @@ def read_runs(folder: Path) -> RunsOfTopics:
     if missing:
         raise InputError(
             f"{folder}: has no {', no '.join(missing)}; the judgments and runs of TREC-7 are needed. Give "
-            "the folder that holds trec7/, e.g. --data data."
+            "the folder that holds trec7/."
         )
     qrels = read_trec_qrels(folder / _QRELS)
     runs = [replace(read_trec_run(path), tag=path.name.split(".res")[0]) for path in paths]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from directrix.data.frames import Categories
 from directrix.data.queries import Queries, need_data, need_queries
 from directrix.data.scale import fills_missing, fit_scale
-from directrix.errors import InputError, NotConverged, warn
+from directrix.errors import Advice, InputError, NotConverged, warn
 from directrix.measures.base import RankingMeasure
 from directrix.models.trees import Trees
 from directrix.parameters import Checks, check_fields
@@ -249,8 +249,8 @@ class Ranker(BaseEstimator, ABC):
         if valid is not None and not can_choose(measure, valid):
             warn(
                 f"{measure.name} has the same value for every ranking of the validation queries and cannot "
-                "choose a step: they are left out, and the last step is kept. Give eval_set (valid, --valid) "
-                "queries with documents of different labels, and check their qid or group.",
+                "choose a step: they are left out, and the last step is kept.",
+                advice=Advice("ordered-valid"),
                 stacklevel=4,
             )
             valid = None

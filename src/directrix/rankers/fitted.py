@@ -23,7 +23,7 @@ import numpy as np
 
 from directrix.data.frames import Categories
 from directrix.data.scale import RAW, Scale, ScaleUnion, fills_missing, kinds_of
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.models.linear import LinearModel
 from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
@@ -148,7 +148,6 @@ class FittedModel:
         if self.calibration is None:
             raise InputError(
                 "this model is not calibrated, so its scores are not probabilities.",
-                python="Type ranker.calibrate(queries) with queries that were not trained on.",
-                shell="Type `directrix calibrate MODEL DATA -o OUT` with data that were not trained on.",
+                Advice("calibrate"),
             )
         return self.calibration(scores)

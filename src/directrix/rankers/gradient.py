@@ -16,7 +16,7 @@ from directrix.data.checks import as_floats
 from directrix.data.queries import Queries
 from directrix.data.shards.checkpoint import keep_answers
 from directrix.data.shards.queries import open_shards
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.measures.base import RankingMeasure
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2, Bounds
@@ -270,15 +270,13 @@ def decompose(ranker: Ranker, q: Any) -> tuple[Model, Float64Array, Any, Gradien
         raise InputError(
             f"the {type(trained).__name__} has no weights that can be moved a little; a fitted LinearRanker "
             "or MLPRanker is needed.",
-            python="Type e.g. LinearRanker('ApproxNDCG').fit(X, y, qid=qid).",
-            shell="Type e.g. `directrix train --model linear --single`.",
+            Advice("linear-ranker"),
         )
     if trained.is_constrained:
         raise InputError(
             "this ranker has bounds or monotone features; weights that are moved a little may leave their "
             "bounds.",
-            python="Train it without, or give weights, ranker.coef_, to compare with all others.",
-            shell="Train without --nonnegative and --monotone.",
+            Advice("unconstrained"),
         )
     fitted: Any = own_model(trained)
     return fitted.model, fitted.params.copy(), fitted.ready(q), trained

@@ -17,7 +17,7 @@ from directrix.data.memory import check_room
 from directrix.data.queries import Queries
 from directrix.data.scale import SCALES, is_scale
 from directrix.data.sparse import column_reader
-from directrix.errors import InputError, short_text, warn
+from directrix.errors import Advice, InputError, short_text, warn
 from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.precision import unreached
@@ -69,8 +69,8 @@ def warn_if_trained_on(q: Queries, record: Mapping[str, Any], *, stacklevel: int
     if (of.get("queries"), of.get("documents")) == (q.n_queries, q.n_docs) and of.get("digest") == q.digest:
         warn(
             "calibrated on the training data of the model, which its scores fit better than other queries: "
-            "the probabilities are too extreme. Give queries that it was not trained on: directrix calibrate "
-            "MODEL OTHER -o OUT, in Python ranker.calibrate(other).",
+            "the probabilities are too extreme.",
+            advice=Advice("calibrate"),
             stacklevel=stacklevel + 1,
         )
 
@@ -161,15 +161,14 @@ def check_trainable(q: Data) -> None:
     check_room(
         _VECTORS * 8 * q.n_features,
         f"a training on {q.n_features:,} features",
-        python="Number the features without gaps, or leave some out.",
+        "Number the features without gaps, or leave some out.",
     )
     highest, kind = max(q.label_counts), str(q.features.dtype)
     if highest > _HIGHEST_LABEL[kind] and getattr(q, "counts", None) is None:
         raise InputError(
             f"the highest label of the training data is {highest:g}; labels are grades such as 0 to 4, up to "
             f"{_HIGHEST_LABEL[kind]} for {kind} features: scores as large as 2^label must fit into it.",
-            python="Map them to grades, e.g. y = numpy.digitize(y, thresholds).",
-            shell="Map them to grades.",
+            Advice("grades"),
         )
     if not q.n_ordered:
         alike = f" (all are {highest:g})" if len(q.label_counts) == 1 else ""
@@ -177,8 +176,7 @@ def check_trainable(q: Data) -> None:
         raise InputError(
             f"no query of the training data has documents of different labels{alike}, so there is no "
             "order to learn; in some query one document must be better than another.",
-            python="Check labels and qid: numpy.unique(y), numpy.unique(qid, return_counts=True).",
-            shell="Look at the labels and queries with `directrix doctor FILE`.",
+            Advice("look-at-labels"),
         )
 
 
@@ -196,8 +194,7 @@ def check_valid(valid: Data, q: Data, *, allow_missing: bool = False) -> None:
         raise InputError(
             f"the validation data have {valid.n_features} features, the training data {q.n_features}; both "
             "must have the same ones.",
-            python="Read files with read_letor(path, n_features=...).",
-            shell="Give files with the same features.",
+            Advice("n-features"),
         )
     check_names(valid, q.feature_names, "the validation data")
     check_finite(valid, "the validation data", allow_missing=allow_missing)
@@ -323,14 +320,6 @@ def goal_of(given: Any) -> RankingMeasure:
     return goal
 
 
-_ADVICE = {
-    "python": "Train trees, which take categories and missing values: BoostedRanker() without a scale; or "
-    "give each category a column of 0 and 1, e.g. pandas.get_dummies(frame).",
-    "shell": "Type --method YetiRank, whose trees take categories and missing values, or leave columns out: "
-    "--exclude-columns NAME,OTHER.",
-}
-
-
 def refuse_categories(q: Data, ranker: Any) -> None:
     """Raise `InputError` for categories that a ranker cannot use; the message also names missing values."""
     columns = [i for i, names in enumerate(q.categories or ()) if names is not None]
@@ -345,7 +334,7 @@ def refuse_categories(q: Data, ranker: Any) -> None:
     raise InputError(
         f"{shown} hold{'s' * (len(columns) == 1)} categories, whose order means nothing{''.join(also)}; "
         f"{type(ranker).__name__} {'takes neither' if also else 'compares numbers'}.",
-        **_ADVICE,
+        Advice("trees-for-categories"),
     )
 
 

@@ -29,7 +29,7 @@ _OBJECT = re.compile(r"<?(?P<name>[A-Za-z_][\w.]*)(?:\(.*\)| .*>)|(?P<own>\w[\w.
 
 
 def load(path: str | os.PathLike[str]) -> Ranker:
-    """Read a model that ``ranker.save`` or ``directrix train`` wrote.
+    """Read a model that ``ranker.save`` or the command line wrote.
 
     Parameters
     ----------

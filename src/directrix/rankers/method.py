@@ -42,7 +42,7 @@ class Method:
     use_when : str
         When to use it, in one line.
     grid : mapping of setting to values
-        Values to try in ``directrix train``, which chooses by the measure on validation queries.
+        Values to try in a search, which chooses by the measure on validation queries.
     fixed : mapping
         Settings that differ from the ranker's, trainer's and surrogate's own defaults; for an axis of the
         grid, its value without a search.
@@ -159,7 +159,7 @@ class Method:
                 )
 
     def summary(self) -> dict[str, Any]:
-        """Return one line of `directrix methods`, in JSON types, without importing the ranker."""
+        """Return one line of the list of methods, in JSON types, without importing the ranker."""
         return {
             "name": self.name,
             "use_when": self.use_when,
@@ -241,7 +241,7 @@ class Auto(Method):
         return [part for part in suited if part.takes(measure) or not self.is_lenient]
 
     def summary(self) -> dict[str, Any]:
-        """Return one line of `directrix methods`, in JSON types."""
+        """Return one line of the list of methods, in JSON types."""
         return super().summary() | {"model": "several", "trainer": "several"}
 
     def describe(self) -> dict[str, Any]:

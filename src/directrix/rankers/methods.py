@@ -1,4 +1,4 @@
-"""The published methods by name, which `directrix methods`, ``--method`` and the reference read."""
+"""The published methods by name, which searches, the command line and the reference read."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ from directrix.schema import check
 from directrix.types import Float64Array, Status
 
 FORMAT = "directrix/1"
-_HINT = "Save the model again with ranker.save(path), or train it again with `directrix train`."
+_HINT = "Save the model again with ranker.save(path), or train it again."
 _COUNTS = range(1, 1 << 31)
 _SIZES = range(1 << 63)
 
@@ -107,7 +107,7 @@ def read_model(path: str | os.PathLike[str]) -> FittedModel:
     if not isinstance(stated, str) or not stated.startswith("directrix/"):
         raise InputError(
             f'{path}: is not a model, which begins with {{"format": "{FORMAT}", ...}}. Give a file that '
-            "`directrix train` or ranker.save wrote."
+            "the command line or ranker.save wrote."
         )
     if stated != FORMAT:
         raise InputError(
@@ -128,8 +128,7 @@ def write_model(model: FittedModel, path: str | os.PathLike[str]) -> None:
     except ValueError as error:
         raise InputError(
             f"{path}: not written, because the model holds NaN or infinite numbers.",
-            python="Scale the features (scale='standard') or lower the learning rate, and train again.",
-            shell="Scale the features (--scale standard) or lower the learning rate, and train again.",
+            "Train again with a lower learning rate, or with the scale 'standard'.",
         ) from error
     with replacing(path) as file:
         file.write(text.encode())

@@ -15,7 +15,7 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.measures.base import RankingMeasure
 from directrix.measures.names import measure as parse_measure
 from directrix.parsing import UNREADABLE, call_of, parse_tree
@@ -105,8 +105,7 @@ def reject_unused_surrogate(surrogate: Any, trainer: Any) -> None:
     raise InputError(
         f"surrogate={surrogate!r} has no effect with the trainer {kind}, which has a loss of its own; leave "
         "one of them out.",
-        python="The measure goes to fit, e.g. fit(X, y, qid=qid, measure='AP').",
-        shell="Train without --set trainer=..., or choose a method of that trainer: `directrix methods`.",
+        Advice("no-trainer"),
     )
 
 

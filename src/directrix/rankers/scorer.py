@@ -42,7 +42,7 @@ _Scores = Callable[[Array], Float64Array]
 
 
 def load_scorer(path: str | os.PathLike[str], *, missing: str | None = None) -> Scorer:
-    """Read a model that ``ranker.save`` or ``directrix train`` wrote, to score one list at a time.
+    """Read a model that ``ranker.save`` or the command line wrote, to score one list at a time.
 
     It is for servers: it imports only NumPy, for trees also Numba, and scores a list in microseconds. `load`
     returns the estimator, which imports scikit-learn.

@@ -13,22 +13,11 @@ from directrix.data.frames import Categories, spelled_name
 from directrix.data.queries import Queries, filled
 from directrix.data.sparse import entries
 from directrix.data.stored import blocks, flaws_of
-from directrix.errors import InputError, short_text, warn
+from directrix.errors import Advice, InputError, short_text, warn
 from directrix.models.mlp import MLPModel
 from directrix.models.rows import row_slice, scores_of
 from directrix.models.trees import Trees
 from directrix.types import Array, Data, Float64Array
-
-_FILL = {
-    "python": "Type scale='log' or scale='standard', which fill in the mean of the training data, or use "
-    "trees, which take it as it is: BoostedRanker(); or read it as 0: missing='zero'.",
-    "shell": "Type --scale log or --scale standard, which fill in the mean of the training data, or use "
-    "trees, which take it as it is: --method YetiRank; or read it as 0: --missing zero.",
-}
-_CLIP = {
-    "python": "Clip the column, e.g. numpy.clip(X, -1e30, 1e30), or drop these rows.",
-    "shell": "Clip the column, or drop these rows.",
-}
 
 
 def check_names(q: Data, names: Iterable[str] | None, which: str = "the data") -> None:
@@ -39,9 +28,7 @@ def check_names(q: Data, names: Iterable[str] | None, which: str = "the data") -
     raise InputError(
         f"{feature_label(column)} of {which} is {q.feature_names[column]!r}, of the training data "
         f"{known[column]!r}; both must have the same features in the same order.",
-        python="Bring them into the same order, frame[names], or take them by position: "
-        "dataclasses.replace(q, feature_names=None).",
-        shell="Give data with the same features.",
+        Advice("by-position"),
     )
 
 
@@ -55,7 +42,7 @@ def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
         raise InputError(
             f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is {flaw.value:g}"
             f"{f', and {flaw.n - 1:,} more are' if flaw.n > 1 else ''}; this model takes no {kind}.",
-            **(_FILL if is_gap else _CLIP),
+            Advice("scale-or-trees" if is_gap else "clip"),
         )
 
 
@@ -68,15 +55,12 @@ def check_learned(q: Any, unlearned: Array, rule: str, name: str) -> None:
     flaw = next((one for one in flaws if np.isnan(one.value)), None)
     if flaw is not None:
         is_whole = rule == "error"
-        nan = "(trees read it as 0, a scale fills in the mean of the training data)"
-        zero = (" or missing='zero'", " or --missing zero") if is_whole else ("", "")
         raise InputError(
             f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is missing (NaN)"
             f"{f', and {flaw.n - 1:,} more are' if flaw.n > 1 else ''}; in the training data "
             f"{'nothing' if is_whole else 'this feature'} was missing, so the model has not learned what "
             "that means. Give the value,",
-            python=f"or type missing='nan' {nan}{zero[0]}, in predict, load_scorer or Queries.from_arrays.",
-            shell=f"or type --missing nan {nan}{zero[1]}.",
+            Advice("missing-or-zero" if is_whole else "missing"),
         )
 
 
@@ -93,7 +77,7 @@ def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = Fals
         raise InputError(
             f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because its features are too large; "
             f"{bad.size:,} of {len(scores):,} scores are not finite.",
-            **_CLIP,
+            Advice("clip"),
         )
 
 
@@ -178,8 +162,7 @@ def check_rule(given: str | None, rule: str, which: str) -> None:
         raise InputError(
             f"{which}: missing values were read as 0, and those of the training data were kept; a model "
             "treats them as in its training.",
-            python="Read the data with missing='nan'.",
-            shell="Leave out --missing zero.",
+            Advice("keep-missing"),
         )
 
 

@@ -6,7 +6,7 @@ import inspect
 from dataclasses import is_dataclass
 from typing import Any
 
-from directrix.errors import InputError, short_text
+from directrix.errors import Advice, InputError, short_text
 from directrix.parsing import IN_MODULE, import_named
 from directrix.rankers.kinds import KINDS, MODELS
 from directrix.rankers.method import Method
@@ -22,7 +22,7 @@ def imported(text: str) -> tuple[str, Any] | None:
     if named is None or "," in text:
         return None
     name = named[2].strip()
-    return name, import_named(named[1], name, f"method {text!r}", "e.g. --method my_loss:MyLoss")
+    return name, import_named(named[1], name, f"method {text!r}", "e.g. my_loss:MyLoss")
 
 
 def user_method(value: Any, name: str = "") -> Method:
@@ -59,8 +59,7 @@ def user_method(value: Any, name: str = "") -> Method:
     elif hasattr(value, "resolved"):
         raise InputError(
             f"method {value.name!r} is an Entry, with settings and a grid for a comparison on folds.",
-            python="Give its method, or a ranker with its settings, e.g. LinearRanker(MyLoss(weight=4.0)).",
-            shell="Give its method and settings, e.g. --method my_loss:MyLoss --set weight=4.",
+            Advice("method-of-entry"),
         )
     else:
         raise InputError(

@@ -48,7 +48,7 @@ def _model(found: dict[str, Any]) -> Table:
         ("digest", file["digest"]),
         ("class", model["class"]),
         ("features", f"{found['features']['count']}{names}"),
-        ("missing values", f"--missing {found['features']['missing']}, as in its training"),
+        ("missing values", f"{found['features']['missing']}, as in its training"),
     ]
     for number, one in enumerate(model.get("members", [model]), start=1):
         head = f"member {number}" if "members" in model else "model"

@@ -1,4 +1,4 @@
-"""The page of ``directrix demo``: the gains, the table, and the queries behind it."""
+"""The page of the demonstration: the gains, the table, and the queries behind it."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ def _bias(result: SearchResult) -> str:
     if any(trial.candidate.method.keeps_best for trial in result.members or (result.chosen,)):
         chosen.append("the best step of a training")
     bias = f"The same queries chose {' and '.join(chosen)}, so this lead is too high. " if chosen else ""
-    return f"{bias}`directrix compare` with test queries has the last word."
+    return f"{bias}A comparison on test queries has the last word."
 
 
 def _settings(result: SearchResult) -> dict[str, object]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.export.engine import Engine
 from directrix.measures.base import RankingMeasure
 from directrix.parameters import Checks, number, option, whole
@@ -224,8 +224,7 @@ class AutoRanker(Ranker):
         if not kept:
             raise InputError(
                 "every candidate scales features by query, which is excluded.",
-                python="Type by_query=True.",
-                shell="Leave out --no-by-query.",
+                Advice("by-query"),
             )
         tried = distinct(kept)
         return Plan(

@@ -9,7 +9,7 @@ import numpy as np
 
 from directrix.data.queries import Queries
 from directrix.data.split import fold_numbers
-from directrix.errors import InputError, amount
+from directrix.errors import Advice, InputError, amount
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.inputs import Weights
 from directrix.rankers.means import can_choose, values_of
@@ -59,8 +59,7 @@ def search_folds(
     if folds > queries.n_queries:
         raise InputError(
             f"folds={folds} for {amount(queries.n_queries, 'queries')}: every fold needs a validation query.",
-            python=f"Type at most folds={queries.n_queries}, or leave it out for {rules.FOLDS}.",
-            shell=f"Type at most --folds {queries.n_queries}, or leave it out for {rules.FOLDS}.",
+            Advice("folds", most=queries.n_queries, default=rules.FOLDS),
         )
     number = fold_numbers(queries.n_queries, max(folds, rules.FOLDS if folds == 1 else 2), seed=seed)
     split = [

@@ -95,7 +95,7 @@ def notes_on_data(
     if scale is not None and scale.by_query:
         yield (
             f"the model scales features by query ({scale.kind}): to score one document it needs all "
-            "documents of the query; by_query=False, --no-by-query in a shell, leaves such models out"
+            "documents of the query; a search without scaling by query (by_query) leaves such models out"
         )
 
 
@@ -109,8 +109,8 @@ def notes_on_features(
     if positions := [name for name in names or () if name.lower() in _POSITIONS]:
         yield (
             f"the feature {', '.join(positions)} looks like the position in an earlier ranking: a model that "
-            "uses it repeats that ranking, and cannot score documents without a position. Leave it out: "
-            f"--exclude-columns {','.join(positions)}; in Python, drop the column"
+            "uses it repeats that ranking, and cannot score documents without a position. Leave it out "
+            "of the features"
         )
     if baseline is not None:
         ahead, error = mean_and_error(values - baseline.values[: len(values)])  # of the folds so far

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from directrix.data.scale import is_by_query
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.inputs import Weights
@@ -244,8 +244,7 @@ def candidates_of(
             f"{', '.join(names)}: cannot keep to {' and '.join(constraints)}. Bounds are for linear models, "
             "monotone features for linear models, networks and trees; the trainers lbfgs, sgd, adam and "
             "coordinate-ascent keep to them.",
-            python="Type e.g. method='ApproxNDCG'.",
-            shell="Type e.g. --method ApproxNDCG.",
+            Advice("constrained-method"),
         )
     return kept, tuple(lost(candidates, kept))
 
@@ -279,7 +278,6 @@ def _with_models(methods: Sequence[Method], models: Collection[str] | None) -> S
         reason = f"there is no model {unknown[0]!r}" if unknown else "no candidate has one of these models"
         raise InputError(
             f"models={sorted(models)}: {reason}; models are {', '.join(MODELS)}.",
-            python="Type e.g. models=['linear'].",
-            shell="Type e.g. --model linear.",
+            Advice("models"),
         )
     return matching

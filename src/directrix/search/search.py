@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import check_unrepeated, weights_of
-from directrix.errors import InputError, warn
+from directrix.errors import Advice, InputError, warn
 from directrix.rankers.inputs import Weights, check_measurable, check_trainable, same_rows
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.means import mean_and_error, surrogate_gap
@@ -205,14 +205,12 @@ def _checked(plan: Plan, queries: Any, valid: Any, weights: Weights) -> Weights:
     if plan.n_jobs != 1 and plan.time_budget is not None:
         raise InputError(
             f"{plan.n_jobs} training runs at a time cannot share a time budget.",
-            python="Leave out n_jobs or time_budget.",
-            shell="Leave out --jobs or --time-budget.",
+            Advice("jobs-or-budget"),
         )
     if valid is not None and valid is not queries and same_rows(valid, queries):
         raise InputError(
             "the validation data hold the same rows as the training data, so overfitting cannot be detected.",
-            python="Leave them out: the choice is then made by cross-validation.",
-            shell="Leave out --valid: the choice is then made by cross-validation.",
+            Advice("no-valid"),
         )
     by_document, by_query = weights
     return (

@@ -18,7 +18,7 @@ from directrix.data.formats import ARROW, COLUMNS
 from directrix.data.frames import cells_of, columns_of
 from directrix.data.grouping import check_identifiers, identifier_text
 from directrix.data.tables.text import TO_UTF8, row_places
-from directrix.errors import InputError, short_text, warn
+from directrix.errors import Advice, InputError, short_text, warn
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^<>]*>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -182,8 +182,7 @@ def query_texts(given: Any, field: str | None = None, id_column: str | None = No
             raise InputError(
                 f"{place}: query {name} has no {' or '.join(wanted)}, but "
                 f"{column_list([*fields]) or 'no field at all'}.",
-                python="Name one: field=NAME.",
-                shell="Name one: --query-field NAME.",
+                Advice("query-field"),
             )
         if name in queries:
             raise InputError(
@@ -358,8 +357,7 @@ class _Reader(NamedTuple):
             )
         raise InputError(
             f"{what}: {problem}; there are {column_list(known)}.",
-            python="Name one: id_column=NAME.",
-            shell="Name one: --id-column NAME.",
+            Advice("id-column"),
         )
 
 

@@ -17,7 +17,7 @@ from directrix.data.files import path_of, readable, replacing
 from directrix.data.grouping import check_identifiers, object_array
 from directrix.data.queries import Queries
 from directrix.data.trec.runs import Run
-from directrix.errors import InputError, MissingExtra
+from directrix.errors import Advice, InputError, MissingExtra
 from directrix.parameters import whole
 from directrix.parsing import json_of
 from directrix.schema import check
@@ -234,16 +234,16 @@ class Index(Corpus):
         with readable(path), path.open("rb") as file:
             if file.read(2) != b"PK":
                 raise InputError(
-                    f"{path} is not an index; a file of `directrix text index DOCS -o FILE` is needed. Type "
-                    "that first."
+                    f"{path} is not an index; a file that `Index.save` wrote is needed.",
+                    Advice("build-index", path=path),
                 )
             try:
                 parts = _parts(zipfile.ZipFile(file), path.stat().st_size)
             except _DAMAGE as error:
                 reason = str(error).rstrip(".")
                 raise InputError(
-                    f"{path} is not an index, or is damaged ({reason}); build it again with `directrix text "
-                    f"index DOCS -o {path}`."
+                    f"{path} is not an index, or is damaged ({reason}).",
+                    Advice("build-index", path=path),
                 ) from None
         return cls(**parts)
 

@@ -182,8 +182,7 @@ def _of_products(sums: Float64Array, ridge: float) -> Float64Array:
     if not np.isfinite(sums).all():
         raise InputError(
             "squares of the features are too large for floats.",
-            python="Scale them: scale='standard'.",
-            shell="Scale them: --scale standard.",
+            "Train with the scale 'standard'.",
         )
     return _solved(sums[:-1] + ridge * np.eye(sums.shape[1]), sums[-1])
 

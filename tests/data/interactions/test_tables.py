@@ -532,5 +532,5 @@ def test_more_negatives_than_fit_into_memory_are_rejected(sampling, monkeypatch)
     events = make_events(n=400)
     monkeypatch.setattr(memory, "available_memory", lambda: 1000)
     monkeypatch.setattr(memory, "_NOT_ASKED", 1000)
-    with pytest.raises(dx.InputError, match=r"GB of memory.* Type negatives=20\."):
+    with pytest.raises(dx.InputError, match=r"GB of memory.* Type e\.g\. negatives=20\."):
         dx.data.from_interactions(events, negatives=10**6, sampling=sampling)

@@ -277,7 +277,7 @@ def test_sizes_of_queries_are_in_a_file_next_to_it(tmp_path, ending):
 @pytest.mark.parametrize(
     ("ending", "said"),
     [
-        (".weight", "without the weights in file.txt.weight. `directrix train` reads weights"),
+        (".weight", "without the weights in file.txt.weight. `fit` takes weights as sample_weight"),
         (".position", "without the positions in file.txt.position"),
         (".init", "without the scores in file.txt.init"),
         (".base_margin", "without the scores in file.txt.base_margin"),

@@ -112,7 +112,7 @@ def test_identifiers_that_never_meet_are_said():
 FRAME = {"qid": ["1", "1"], "docno": ["a", "b"], "score": [1.0, 2.0]}
 WRONG = [
     (FRAME | {"score": [1.0, np.nan]}, "run, row 1: the score is missing.* was not retrieved"),
-    (FRAME | {"score": ["x", "y"]}, "(?s)run, row 0: the score is 'x'.*Name another column"),
+    (FRAME | {"score": ["x", "y"]}, "(?s)run, row 0: the score is 'x'.*Type directrix.data.Run.from_frame"),
     (FRAME | {"docno": ["a", "a"]}, "run, row 1: query 1 has the document 'a' already"),
     (FRAME | {"qid": ["1", None]}, "run, row 1: the query is missing"),
     (pd.DataFrame(FRAME).convert_dtypes().replace("b", pd.NA), "run, row 1: the document is missing"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.advice import message_of
 from directrix.cli.output import progress_bar, remark, show
 from directrix.cli.reading import TrainingData
 from directrix.errors import InputError
@@ -106,7 +107,7 @@ def _defined_for(surrogates: list[Any], queries: Queries) -> list[Any]:
         try:
             surrogate.prepare(queries.labels, queries.qptr)
         except InputError as error:
-            remark(f"note: {surrogate!r} is left out: {error}")
+            remark(f"note: {surrogate!r} is left out: {message_of(error)}")
         else:
             defined.append(surrogate)
     return defined

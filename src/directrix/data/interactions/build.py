@@ -9,11 +9,11 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from directrix.data.checks import IF_MISSING, check_missing, check_positions, frozen, generator
+from directrix.data.checks import check_missing, check_positions, frozen, generator
 from directrix.data.columns import feature_names
 from directrix.data.frames import check_cells
 from directrix.data.grouping import object_array, rows_of, run_starts
-from directrix.data.interactions.candidates import FEWER, CandidateRows, Catalog, of_lists, popular, uniform
+from directrix.data.interactions.candidates import CandidateRows, Catalog, of_lists, popular, uniform
 from directrix.data.interactions.history import History, history_names
 from directrix.data.interactions.lists import (
     CandidateTable,
@@ -26,7 +26,7 @@ from directrix.data.interactions.lists import (
 from directrix.data.interactions.tables import FeatureTable, Reader, iso, moment, place_in
 from directrix.data.memory import check_room
 from directrix.data.queries import Queries, filled
-from directrix.errors import InputError, warn
+from directrix.errors import Advice, InputError, warn
 from directrix.parameters import check_choice, whole
 from directrix.types import Array, Float64Array
 
@@ -354,13 +354,12 @@ def _pool(
         kept = positive.take(np.flatnonzero(is_there))
         if m is None:
             n = int(sizes.sum())
-            check_room(40 * n, f"{n:,} candidates", **FEWER)
+            check_room(40 * n, f"{n:,} candidates", Advice("negatives"))
         if sampling == "popularity":
             if m is None:
                 raise InputError(
                     "sampling by popularity needs a number of draws.",
-                    python="Type e.g. negatives=20.",
-                    shell="Type e.g. --negatives 20.",
+                    Advice("negatives"),
                 )
             drawn = popular(kept, catalog, sizes, past, m, rng)
         else:
@@ -438,7 +437,7 @@ def _features(
     check_room(
         len(pool.of) * n_features * dtype.itemsize,
         f"{n_features} features of {len(pool.of):,} candidates",
-        python="Give fewer negatives, or fewer events.",
+        "Give fewer negatives, or fewer events.",
     )
     out = np.empty((len(pool.of), n_features), dtype=dtype)
     codes = {"user": lists.users[pool.of], "item": pool.item}
@@ -458,7 +457,7 @@ def _features(
                 f"{table.what}: no row of {key} is from before the decision at "
                 f"{iso(lists.times[pool.of[row]])} (candidates without one: "
                 f"{int((~has_row).sum()):,} of {len(has_row):,}).",
-                **IF_MISSING,
+                Advice("missing-values"),
             )
         column += width
     return out

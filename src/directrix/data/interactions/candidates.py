@@ -9,10 +9,8 @@ import numpy as np
 from directrix.data.grouping import rows_of, run_starts
 from directrix.data.interactions.history import History
 from directrix.data.memory import check_room
+from directrix.errors import Advice
 from directrix.types import Array, Float64Array, Int64Array
-
-FEWER = {"python": "Type negatives=20.", "shell": "Type --negatives 20."}
-"""What to type if there are too many candidates."""
 
 _CELLS = 1 << 22  # that are drawn together
 
@@ -115,7 +113,7 @@ def popular(
     in the group, and unavailable items, are excluded.
     """
     n_before, n_items = history.n_before, len(catalog.order)
-    check_room(40 * m * len(n_before), f"{m:,} draws for {len(n_before):,} lists", **FEWER)
+    check_room(40 * m * len(n_before), f"{m:,} draws for {len(n_before):,} lists", Advice("negatives"))
     groups = np.repeat(np.flatnonzero(n_before), m)
     drawn = history.log.items[rng.integers(0, n_before[groups])]
     pairs = np.setdiff1d(groups * n_items + drawn, positive.of * n_items + positive.item)
@@ -135,7 +133,7 @@ def _drawn(sizes: Int64Array, m: int, rng: np.random.Generator) -> tuple[Int64Ar
     groups, numbers = [], []
     m = min(m, int(sizes.max(initial=0)))
     total = int(np.minimum(sizes, m).sum())
-    check_room(40 * total, f"{total:,} candidates", **FEWER)
+    check_room(40 * total, f"{total:,} candidates", Advice("negatives"))
     at_once = max(_CELLS // max(m, 1), 1)
     for low in range(0, len(sizes), at_once):
         size = sizes[low : low + at_once]

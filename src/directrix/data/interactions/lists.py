@@ -10,7 +10,7 @@ import numpy as np
 from directrix.data.checks import check_labels
 from directrix.data.grouping import object_array
 from directrix.data.interactions.tables import DAY, Reader, iso, moment, place_in
-from directrix.errors import InputError, short_text, warn
+from directrix.errors import Advice, InputError, short_text, warn
 from directrix.types import Array, Float64Array, Int64Array
 
 
@@ -79,8 +79,7 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
                 f"events, row {int(np.argmax(kinds >= len(grade)))}: no grade is given for the kind of event "
                 f"{', '.join(unknown[:10])}; those with a grade are {', '.join(kind_names)}. Drop "
                 "these rows, or grade them.",
-                python=f"Type grades={{{unknown[0]}: 1, ...}}.",
-                shell=f"Type --grade {unknown[0]}=1, and so on for all kinds.",
+                Advice("grade", kind=unknown[0]),
             )
     order = np.argsort(times, kind="stable")
     _warn_of_repeated(times, keys, items, kinds)
@@ -173,8 +172,7 @@ def _one_per_list(values: Array, of: Int64Array, labels: Array, what: str, text:
             f"candidates, row {row}: the {what} is {text(values[row])}, that of another candidate of "
             f"{labels[of[row]]!r} is {text(first[of[row]])} (rows: {int(other.sum()):,}); a list has one "
             "decision.",
-            python='Group by list, e.g. by="session", session=NAME of the column that tells lists apart.',
-            shell="Group by list: --by session --session-column NAME, which tells lists apart.",
+            Advice("by-session"),
         )
     return first
 

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from directrix.data._kernels import letor as kernel
-from directrix.data.checks import IF_MISSING
 from directrix.data.files import (
     BLOCK_BYTES,
     BYTE_ORDER_MARK,
@@ -28,7 +27,7 @@ from directrix.data.files import (
 )
 from directrix.data.memory import check_left, check_room
 from directrix.data.sparse import prefers_csr
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -95,28 +94,24 @@ _SHAPE = "Each line reads `label qid:ID index:value ... # comment`."
 _NUMBER = "Correct the line or remove it. " + _SHAPE
 _ORDER = "Write the indices of each line in increasing order, once each. " + _SHAPE
 _LABEL = "the label is {token}; labels are finite and >= 0"
-_QIDS = "Add qid:ID to every line, or "
 
-_TEXTS: dict[int, tuple[str, ...]] = {  # what is wrong, the remedy, and the remedy in a shell if it differs
+_TEXTS: dict[int, tuple[str, str]] = {  # what is wrong, and the remedy
     kernel.LABEL: ("the label is {token}, not a number", _NUMBER),
     kernel.LABEL_RANGE: (_LABEL, "Shift the labels so that the lowest is 0, e.g. -1/1 to 0/1."),
     kernel.LABEL_LARGE: (_LABEL, "Write the highest grade of the scale instead, e.g. 4."),
     kernel.NO_QID: (
         "no qid: {token} follows the label, where `qid:ID` is needed",
-        f"{_QIDS}give the number of lines of each query: groups='FILE.query'.",
-        f"{_QIDS}write the number of lines of each query to a file of the same name with .query appended.",
+        Advice("qid-of-lines"),
     ),
     kernel.QID: ("the query is {token}; files need an integer of 64 bits, e.g. qid:7", "Number the queries."),
     kernel.QID_AND_GROUPS: (
         "{token} names a query, though the queries come from group sizes",
-        "Leave out groups=, or remove the qid from every line.",
-        "Move the .query file away, or remove the qid from every line.",
+        Advice("qid-or-groups"),
     ),
     kernel.FEATURE: ("{token} is not a feature; `index:value` is needed", _NUMBER),
     kernel.INDEX_ZERO: (
         "the feature index of {token} is below the first one, 1",
-        "If the file counts features from 0: index_base=0.",
-        "If the file counts features from 0, add 1 to each.",
+        Advice("index-base"),
     ),
     kernel.INDEX_ORDER: ("the feature index of {token} is lower than the one before it", _ORDER),
     kernel.INDEX_DOUBLE: ("the feature index of {token} occurs twice", _ORDER),
@@ -127,13 +122,12 @@ _TEXTS: dict[int, tuple[str, ...]] = {  # what is wrong, the remedy, and the rem
     kernel.VALUE: ("the value of {token} is not a number", _NUMBER),
     kernel.VALUE_MISSING: (
         "the value of {token} is missing; a finite number is needed",
-        *IF_MISSING.values(),
+        Advice("missing-values"),
     ),
     kernel.VALUE_INFINITE: ("the value of {token} is infinite; a finite number is needed", _NUMBER),
     kernel.VALUE_RANGE: (
         "the value of {token} is too large for {dtype}",
-        "Rescale the feature; dtype=numpy.float64 holds values up to 1.8e308.",
-        "Rescale the feature.",
+        Advice("rescale"),
     ),
 }
 
@@ -142,8 +136,8 @@ def problem_of(line: int, code: int, token: bytes, dtype: str) -> Problem:
     """Return a problem from the kernel's code and the text that it points at."""
     text = token[:60].decode("utf-8", "replace")
     shown = repr(text[:40] + "..." if len(text) > 40 else text) if text else "the end of the line"
-    what, *remedies = _TEXTS[code]
-    return Problem(line, what.format(token=shown, dtype=dtype), *remedies)
+    what, remedy = _TEXTS[code]
+    return Problem(line, what.format(token=shown, dtype=dtype), remedy)
 
 
 _HARD_NUMBERS = 4096  # room at first; more is made where it does not suffice
@@ -156,8 +150,7 @@ def _zeros(path: Path, n_lines: int, width: int, dtype: np.dtype[Any]) -> Array:
     check_room(
         n_lines * width * dtype.itemsize,
         f"{path}: {n_lines:,} lines with {width:,} features as dense rows",
-        python="Type sparse=True, or use fewer features.",
-        shell="Use fewer features, or a machine with more memory.",
+        Advice("fewer-features-or-sparse"),
     )
     return np.zeros((n_lines, width), dtype)
 

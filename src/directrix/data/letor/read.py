@@ -27,7 +27,7 @@ from directrix.data.files import (
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.letor.parse import Block, BlockParser, assemble, each_block, parse_file
 from directrix.data.queries import Queries, rows_as_queries
-from directrix.errors import InputError, amount, warn
+from directrix.errors import Advice, InputError, amount, warn
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array
 
@@ -174,8 +174,8 @@ def _side_file(path: Path, groups: str | os.PathLike[str] | None = None) -> Path
     for ending, what in _NEIGHBORS.items():
         if path.with_name(side := path.name + ending).is_file():
             warn(
-                f"{path} is read without the {what} in {side}. `directrix train` reads weights, `fit` takes "
-                "them as sample_weight, and `directrix clicks train` learns from positions of clicks.",
+                f"{path} is read without the {what} in {side}.",
+                advice=Advice("side-files"),
                 stacklevel=3,
             )
     if groups is not None:
@@ -292,8 +292,7 @@ def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[In
         raise InputError(
             f"{side}: the {len(sizes):,} sizes add up to {total:,}, but {path} has {n_docs:,} lines "
             "of data; both must agree.",
-            python="Give the file that belongs to it: groups='...'.",
-            shell="Put the file that belongs to it in its place.",
+            Advice("sizes-of-file"),
         )
     return np.concatenate([[0], np.cumsum(sizes)]), tuple(range(len(sizes)))
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from directrix.data.files import replacing
 from directrix.data.grouping import identifier_text
 from directrix.data.queries import Queries
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.types import Array
 
 _ROWS = 4096  # rows that become text together
@@ -81,9 +81,7 @@ def _heads(q: Queries) -> Array:
         if not is_integer(qid):
             raise InputError(
                 f"query {number} is {qid!r}; files of this format need integer identifiers of 64 bits.",
-                python="Number them first: "
-                "Queries.from_arrays(X, y, qid=numpy.unique(qid, return_inverse=True)[1]).",
-                shell="Number them first, or write Parquet or Arrow, which keep names.",
+                Advice("number-queries"),
             )
         heads.append(f"qid:{int(qid)}")
     return np.repeat(np.array(heads, dtype=object), np.diff(q.qptr))

@@ -17,7 +17,7 @@ from directrix import __version__
 from directrix.data.files import open_locked, path_of, readable
 from directrix.data.shards.context import using_driver
 from directrix.data.shards.task import Driver, Span, Task, current_driver
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.fingerprint import fingerprint
 from directrix.types import Float64Array
 
@@ -72,7 +72,7 @@ def keep_answers(path: str | os.PathLike[str] | None, *, resume: bool = True) ->
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     """Open a file of results that no other process uses, or create one."""
     with _writable(path):
-        file = open_locked(path, "name another checkpoint, which is next to the model in the shell")
+        file = open_locked(path, Advice("checkpoint"))
     try:
         yield file
     finally:

@@ -15,7 +15,7 @@ import numpy as np
 from directrix.data.files import readable, replacing
 from directrix.data.shards.context import MANIFEST, is_sharded
 from directrix.data.statistics import Moments
-from directrix.errors import InputError, short_text
+from directrix.errors import Advice, InputError, short_text
 from directrix.parsing import json_of
 from directrix.schema import check
 from directrix.types import Float64Array
@@ -136,8 +136,7 @@ def read_manifest(folder: Path) -> Manifest:
     if not is_sharded(folder):
         raise InputError(
             f"{folder} is not a folder of shards: it has no {MANIFEST}.",
-            python="Write one: directrix.write_shards(data, folder).",
-            shell=f"Write one: `directrix cluster shard DATA {folder}`.",
+            Advice("write-shards", folder=folder),
         )
     with readable(path):
         content = path.read_bytes()

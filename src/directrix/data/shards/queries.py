@@ -20,7 +20,7 @@ from directrix.data.shards.task import OpenShard, Question, Task, current_driver
 from directrix.data.statistics import Moments, moments_of
 from directrix.data.stored import Flaw
 from directrix.data.tables.read import open_parquet
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 from directrix.types import Array, Float64Array, Int64Array
 
 
@@ -57,8 +57,7 @@ class ShardedFeatures:
         return InputError(
             f"{self.folder}: its features are in shards, and {what} needs them in one place. LinearRanker "
             "and MLPRanker are trained where the shards are.",
-            python="For anything else type directrix.data.read_parquet(folder).",
-            shell="For anything else leave out --cluster: the folder is then read as one table.",
+            Advice("one-table"),
         )
 
     def ask(self, question: Question) -> Any:

@@ -54,7 +54,7 @@ def write_shards(  # noqa: PLR0913
     Parameters
     ----------
     data : Queries, path, frame or Dask frame, or list of Queries
-        A file that `directrix convert` reads, or a folder of Parquet files, which are read in parts; a frame
+        A file of data of any format, or a folder of Parquet files, which are read in parts; a frame
         for `Queries.from_frame`; or a Dask frame with any partitions, whose rows are grouped by query. Each
         entry of a list, which may be empty, becomes one shard.
     folder : path

@@ -26,7 +26,7 @@ from directrix.data.tables.text import (
     row_places,
     text_batches,
 )
-from directrix.errors import InputError, MissingExtra
+from directrix.errors import Advice, InputError, MissingExtra
 from directrix.parsing import json_of
 
 
@@ -155,8 +155,7 @@ def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) ->
         raise InputError(
             f"{path}: there is a column {others[0]!r} next to a list column 'features'; features are in "
             "columns or a list.",
-            python=f"Leave it out, e.g. table.drop_columns({others[:1]!r}), or append it to that.",
-            shell="Name the one to use: --feature-columns features.",
+            Advice("list-column", columns=others[:1]),
         )
     kind = kinds[given[0]]
     if not types.is_fixed_size_list(kind) or kind.list_size <= 0 or not _is_number(kind.value_type):
@@ -222,8 +221,7 @@ def _check_numbers(path: Path, kinds: dict[str, Any], label: str | None, cells: 
     if label in others:
         raise InputError(
             f"{path}: labels and features must be numbers, got {shown}. Write labels as grades, e.g. 0 to 4.",
-            python="Or name their column: label=NAME.",
-            shell="Or name their column: --label-column NAME.",
+            Advice("label-column"),
         )
     # text with a value for every other document is not a category, nor is a date
     categories = [
@@ -232,17 +230,10 @@ def _check_numbers(path: Path, kinds: dict[str, Any], label: str | None, cells: 
         if not types.is_temporal(kind)
         and (cells is None or len(cells.column(name).unique()) <= max(20, cells.num_rows // 10))
     ]
-    python, shell = f"table.drop_columns({list(others)})", f"--exclude-columns {','.join(others)}"
+    advice = Advice("exclude-columns", columns=list(others))
     if categories:
-        rest = ",".join(name for name in others if name not in categories)
-        python += "; for trees, keep categories: table.column(name).dictionary_encode()"
-        shell += f"; for trees, keep categories: --categorical-columns {','.join(categories)}"
-        shell += f" --exclude-columns {rest}" if rest else ""
-    raise InputError(
-        f"{path}: features must be numbers, got {shown}.",
-        python=f"Leave them out: {python}.",
-        shell=f"Leave them out: {shell}.",
-    )
+        advice = Advice("keep-categories", columns=list(others), categories=categories)
+    raise InputError(f"{path}: features must be numbers, got {shown}.", advice)
 
 
 def _dtype(kinds: list[Any]) -> np.dtype[Any]:

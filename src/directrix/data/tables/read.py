@@ -22,7 +22,7 @@ from directrix.data.queries import Queries, filled, rows_as_queries
 from directrix.data.stored import RawRows, StoredFeatures
 from directrix.data.tables.files import Layout, TableFiles, decoding
 from directrix.data.tables.text import row_places
-from directrix.errors import InputError, amount
+from directrix.errors import Advice, InputError, amount
 from directrix.types import Array, Float64Array
 
 _ROWS = 512  # copied from columns to rows together, so that they stay in a cache
@@ -49,8 +49,8 @@ class Batch(NamedTuple):
         """Return the place of one of these rows for messages."""
         return row_places(self.path)(self.row + int(row))
 
-    def _fail(self, row: Any, column: Any, what: str, **remedies: str) -> NoReturn:
-        raise InputError(f"{self.place(row)}, column {column!r}: {what}", **remedies)
+    def _fail(self, row: Any, column: Any, what: str, *advice: str) -> NoReturn:
+        raise InputError(f"{self.place(row)}, column {column!r}: {what}", *advice)
 
     def _complete(self, name: str) -> Any:
         """Return a column without nulls."""
@@ -61,8 +61,7 @@ class Batch(NamedTuple):
                 row,
                 name,
                 f"it is null, in {amount(column.null_count, 'rows')} of these; every row needs a value.",
-                python=f"Drop such rows, e.g. table.filter(pyarrow.compute.is_valid(table[{name!r}])).",
-                shell="Drop such rows.",
+                Advice("drop-nulls", name=name),
             )
         return column
 
@@ -152,9 +151,7 @@ class QueryRuns:
                 raise InputError(
                     f"{batch.place(row)}: query {qid!r} starts again after other "
                     "queries; the rows of a query must be together where the table is read part by part.",
-                    python="Sort the table by qid, or read it into memory, where rows are grouped: "
-                    "directrix.data.read_parquet(path).",
-                    shell="Sort the table by qid, or train with --no-stream.",
+                    Advice("sort-by-qid"),
                 )
             self._seen.add(qid)
             self.ids.append(qid)
@@ -360,7 +357,7 @@ def open_parquet(
     Arrow IPC files without compression and with a list column of features, as `write_parquet` makes them,
     are read without decoding, at the speed of the disk and in any order. All others are decoded, which can be
     slower than the disk, and every step back in the file decodes again. For more than a few passes,
-    ``directrix convert data.parquet data.arrow`` saves time.
+    rewriting them with `write_parquet` saves time.
 
     It needs 24 bytes per document and three blocks of 32 MiB (or of the longest query).
 
@@ -383,8 +380,7 @@ def open_table(file: DataFile) -> Queries:
     if layout.categorical:
         raise InputError(
             f"{file}: the column {layout.categorical[0]!r} holds categories, which cannot stay in the file.",
-            python="Type directrix.data.read_parquet(path).",
-            shell="Type --no-stream, or name the other columns: --feature-columns NAME,OTHER.",
+            Advice("in-memory-or-fewer"),
         )
     _check_room(files)
     labels, runs = np.empty(files.n_rows), QueryRuns()
@@ -412,7 +408,5 @@ def _check_room(files: TableFiles, n_bytes: int = 0) -> None:
     check_room(
         n_bytes + _ROW_BYTES * files.n_rows,
         f"{files.path}: {files.n_rows:,} rows with {files.layout.n_features:,} features",
-        python="Leave the features in the file: directrix.data.open_parquet(path), or take fewer of them: "
-        "features=[...].",
-        shell="Type --stream, or name fewer of them: --feature-columns NAME,OTHER.",
+        Advice("stream"),
     )

@@ -26,15 +26,13 @@ from directrix.data.files import (
 from directrix.data.frames import array_of, cells_of, columns_of
 from directrix.data.grouping import check_identifiers, group_by_query, identifier_text, object_array
 from directrix.data.memory import check_room
-from directrix.errors import InputError, amount, short_text
+from directrix.errors import Advice, InputError, amount, short_text
 from directrix.types import Array, Float64Array, Int64Array
 
 _LINES = {
     "score": "Each line reads `query Q0 document rank score tag`.",
     "label": "Each line reads `query iteration document label`, or `query document label`.",
 }
-_REPEATED = "Remove one of them; of a frame: frame.drop_duplicates([...]).", "Remove one of them."
-_DROPPED = "Drop such rows, e.g. frame.dropna().", "Correct or remove such rows."
 _PLACES = {6: (2, 4), 4: (2, 3), 3: (1, 2)}  # of document and value, by the number of columns
 
 
@@ -74,7 +72,9 @@ def grouped(
             if (before := seen.setdefault(keys[i], i)) != i:
                 of = f" of subtopic {keys[i][1]!r}" if joined else ""
                 what = f"query {query} has the document {doc_ids[i]!r}{of} already, at {place(rows[before])}"
-                problems.append(Problem(int(rows[i]), f"{what}; each one may occur once", *_REPEATED))
+                problems.append(
+                    Problem(int(rows[i]), f"{what}; each one may occur once", Advice("remove-one"))
+                )
     return joined or Documents(ids, qptr, doc_ids, values, None), problems
 
 
@@ -99,7 +99,7 @@ def _by_subtopic(
     check_room(
         8 * len(names) * n_subtopics,
         f"judgments of {len(names):,} documents for up to {n_subtopics:,} subtopics",
-        python="The second column of qrels is the subtopic: write 0 in it where a query has none.",
+        "The second column of qrels is the subtopic: write 0 in it where a query has none.",
     )
     judged = np.full((len(names), n_subtopics), np.nan)
     judged[rows, columns] = values
@@ -146,7 +146,7 @@ def of_frame(
             f"and {n_rows[2]} rows; each needs one per document."
         )
     problems = [
-        Problem(row, f"the {kind} is missing; each row needs one", *_DROPPED)
+        Problem(row, f"the {kind} is missing; each row needs one", Advice("drop-rows"))
         for kind, of in cells.items()
         for row, cell in enumerate(of)
         if is_empty(cell)
@@ -169,13 +169,12 @@ def _numbers(cells: Array, value: str, call: str) -> tuple[Float64Array, list[Pr
         values = np.array([_number(cell) for cell in cells.tolist()])
     bad = np.flatnonzero(~np.isfinite(values)).tolist()
     lacks = "was not retrieved" if value == "score" else "is not judged"
-    fix = "Correct or drop such rows, e.g. frame.dropna(): a document without a row"
-    remedies = f"{fix} {lacks}.", f"Correct or remove such rows: a document without a row {lacks}."
+    remedy = Advice("drop-documents", lacks=lacks)
     if len(bad) == len(values):
-        remedies = f"Name another column: {call}, {value}=NAME).", f"Type --{value}-column NAME."
+        remedy = Advice("column", call=call, key=value)
     texts = ["missing" if is_empty(cell) else short_text(cell, 40) for cell in cells[bad].tolist()]
     problems = (f"the {value} is {text}; a finite number is needed" for text in texts)
-    return values, [Problem(row, text, *remedies) for row, text in zip(bad, problems, strict=True)]
+    return values, [Problem(row, text, remedy) for row, text in zip(bad, problems, strict=True)]
 
 
 def _number(cell: Any) -> float:
@@ -195,7 +194,7 @@ def _columns(
             raise InputError(
                 f"{what}: a dict must be {{query: {{document: {value}}}}} or hold columns with known names, "
                 f"got {short_text(frame[bad])} for {short_text(bad)}.",
-                python=f"Type {{query: {{document: {value}}}}}, or name the columns: {call}, qid=NAME).",
+                f"Type {{query: {{document: {value}}}}}, or name the columns: {call}, qid=NAME).",
             )
         rows = [(query, doc, number) for query, docs in frame.items() for doc, number in docs.items()]
         yield from zip(*rows, strict=True) if rows else ((), (), ())

@@ -16,7 +16,7 @@ from directrix.data.files import replacing, short_name
 from directrix.data.grouping import check_identifiers, identifier_text, object_array
 from directrix.data.queries import Queries, need_queries
 from directrix.data.trec.documents import Documents, of_frame, read_document_table, read_lines
-from directrix.errors import NO_ITEMS, InputError
+from directrix.errors import NO_ITEMS, Advice, InputError
 from directrix.types import Array, Float64Array, Int64Array
 
 
@@ -62,8 +62,7 @@ def check_words(names: Iterable[object], what: str) -> None:
             raise InputError(
                 f"the {what} {name!r} does not fit into a column of a run or of qrels; identifiers "
                 "must not be empty or hold blanks.",
-                python="Rename it, e.g. name.replace(' ', '_').",
-                shell="Rename it, or keep a table: commands also read runs and qrels from CSV or Parquet.",
+                Advice("rename"),
             )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from directrix.data.checks import as_floats
 from directrix.data.frames import columns_of
-from directrix.errors import InputError, amount, in_words
+from directrix.errors import Advice, InputError, amount, in_words
 from directrix.experiments.significance.family import (
     Tukey,
     adjust,
@@ -147,8 +147,8 @@ class Comparisons:
     letters : dict of str to str, or None
         Systems that share a letter do not differ; None in comparisons against one system.
     ranked : dict of str to int
-        Number of queries that each system has ranked; for `compare`, those with a value. In ``directrix
-        compare``, queries that a run lacks count with the value of an empty ranking.
+        Number of queries that each system has ranked; for `compare`, those with a value. At the
+        command line, queries that a run lacks count with the value of an empty ranking.
     unit : str
         Unit of the values of single queries, and so of the differences, if ``means`` has another unit: "ln
         AP" for GMAP.
@@ -563,8 +563,7 @@ def checked_correction(test: str, correction: str | None, against: str | None) -
     if against is not None:
         raise InputError(
             f"test={test!r} compares all pairs; it takes no against={against!r}.",
-            python="Leave that out, or choose another test, e.g. test='randomization'.",
-            shell="Leave --against out, or choose another test, e.g. --test randomization.",
+            Advice("all-pairs"),
         )
     return "tukey"
 
