@@ -1,4 +1,4 @@
-"""What to type in Python, by the key of the advice.
+"""The advice for Python: what to type, by the key of the advice.
 
 An error or a warning ends with an `Advice` of `directrix.errors` where Python and a shell need other fixes.
 It has a key and values. This table says it for Python, and that of `directrix.cli.advice` for a shell. A fix

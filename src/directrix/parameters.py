@@ -109,7 +109,7 @@ def option(  # noqa: PLR0913
 ) -> Any:
     """Return a value that is one of the words, of one of the types, has all of the methods, or is an array.
 
-    Raises `InputError` otherwise; ``wanted`` says in the message what it may be besides one of the words.
+    Raises `InputError` otherwise; ``wanted`` says in the message what else it may be.
     """
     is_word = isinstance(value, str) and value in words
     has_methods = bool(methods) and all(hasattr(value, method) for method in methods)

@@ -126,7 +126,7 @@ COMMANDS = (
     "cluster shard",
 )
 """Commands in the order of ``directrix --help``: the function ``rerank_command`` of ``cli/text/rerank.py`` is
-``directrix text rerank``. The docstring of ``cli/text/__init__.py`` is the help of the group."""
+the command ``text rerank``. The docstring of ``cli/text/__init__.py`` is the help of the group."""
 
 BY_TEXT = (
     *("Success", "RPrecision", "IPrec", "Bpref", "InfAP", "JudgedRate", "GMAP", "SetF", "SetAP"),

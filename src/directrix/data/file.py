@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from directrix.data.columns import INDEX, RECOGNIZED, ColumnNames, kind_of
 from directrix.data.files import checked_text, path_of, readable, to_number, without_compression
 from directrix.data.formats import ARROW, COLUMNS, FORMATS, LETOR, TEXT_TABLES, Format, load, named
-from directrix.errors import InputError
+from directrix.errors import Advice, InputError
 
 if TYPE_CHECKING:
     from directrix.data.queries import Queries
@@ -208,12 +208,11 @@ class DataFile:
             "If it is an Arrow stream or Feather version 1, write it again: "
             "pyarrow.feather.write_feather(table, path)."
             if ARROW.is_named(self.path)
-            else f"LETOR text is read by read_letor(path); `directrix convert {self.path.name} "
-            f"{self.path.stem}.arrow` rewrites it."
+            else Advice("read-letor", name=self.path.name, stem=self.path.stem)
         )
         raise InputError(
-            f"{self} is neither a Parquet nor an Arrow IPC file (Feather version 2), by its first bytes. "
-            f"{remedy}"
+            f"{self} is neither a Parquet nor an Arrow IPC file (Feather version 2), by its first bytes.",
+            remedy,
         )
 
     @cached_property
@@ -240,7 +239,8 @@ class DataFile:
         if not self.format.opener:
             raise InputError(
                 f"{self} is text, which must be read into memory; to leave features in a file rewrite it "
-                f"first: `directrix convert {self} {self.path.with_suffix('.arrow')}`, and give the new file."
+                "first, and give the new file.",
+                Advice("convert", old=self, new=self.path.with_suffix(".arrow")),
             )
         queries: Queries = self._read(self.format.opener)
         return queries

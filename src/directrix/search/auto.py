@@ -50,7 +50,7 @@ class AutoRanker(Ranker):
         Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. with ``single`` for an engine
         that runs linear models. Default: all that are installed.
     by_query : bool
-        Also try scaling by query, as `directrix train` does, which is better if the level of features differs
+        Also try scaling by query, as the command line does, which is better if the level of features differs
         between queries. ``predict`` may then need ``qid``, and all documents of a query.
     folds : int >= 1, optional
         Without an ``eval_set``: every candidate is evaluated by cross-validation in this number of folds, and
