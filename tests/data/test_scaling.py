@@ -39,7 +39,7 @@ def test_names_of_scales():
     assert fills_missing("log+quantile")
     assert not fills_missing("raw+log")
     assert not fills_missing(None)
-    with pytest.raises(ValueError, match=r"must be one of .* 'quantile', several joined by plus signs"):
+    with pytest.raises(ValueError, match=r"must be .* 'quantile', or several of them joined by plus signs"):
         dx.LinearRanker(scale="raw+robust").check_parameters()
     with rejects(dx.InputError):
         fit_scale("raw+robust", X)

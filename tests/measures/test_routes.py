@@ -96,7 +96,7 @@ ROUTES = {
     "eval_set": stop_early,
     "AutoRanker": select,
     "train": select,  # the command is AutoRanker
-    "crossval": cross_validated,
+    "lab crossval": cross_validated,
     "certify": lambda m: dx.certify(RANKER, DATA, m),
     "permutation_importance": lambda m: dx.experiments.permutation_importance(RANKER, DATA, m),
     "surrogate_tendencies": tendencies,

@@ -233,7 +233,7 @@ def test_linear_regression_is_solved_by_its_normal_equations():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dx.ListNet("gain"), r"ListNet\(target='gain'\).*'gains'.*'shares'.*'labels'"),
+        (lambda: dx.ListNet("gain"), r"ListNet\(target='gain'\).*'gains'.*'labels'.*'shares'"),
         (lambda: dx.RankCosine("ranks"), r"RankCosine\(target='ranks'\)"),
         (lambda: one(dx.Regression(), np.ones(1), np.array([300.0])), r"highest label is 300.*256"),
         (lambda: one(dx.ListNet(), np.ones(1), np.array([1100.0])), r"highest label is 1100"),

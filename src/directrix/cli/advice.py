@@ -2,19 +2,23 @@
 
 An error or a warning of the library goes in, and its message in the words of the command line comes out:
 
->>> from directrix.errors import Advice, InputError
+>>> from directrix.data.columns import ROLES
+from directrix.errors import Advice, InputError
 >>> message_of(InputError("6 folds of 3 queries.", Advice("folds", most=3, default=5)))
 '6 folds of 3 queries. Type at most --folds 3, or leave it out for 5.'
 """
 
 from collections.abc import Callable, Sequence
 
+from directrix.data.columns import ROLES
 from directrix.errors import Advice, InputError, one_line
 
 
-def _columns(call: str, key: str) -> str:
-    option = {"features": "feature", "excluded": "exclude"}.get(key, key)
-    return f"Type --{option}-columns NAME,OTHER."
+def _column(call: str, key: str) -> str:
+    role = ROLES[key]
+    if not role.option:
+        return "Name it so in the file, or add it."
+    return f"Type {role.option} {'NAME,OTHER' if role.is_list else 'NAME'}."
 
 
 def _keep_categories(columns: Sequence[str], categories: Sequence[str]) -> str:
@@ -28,8 +32,8 @@ def _keep_categories(columns: Sequence[str], categories: Sequence[str]) -> str:
 
 SHELL: dict[str, str | Callable[..., str]] = {
     # columns and files
-    "column": lambda call, key: f"Type --{key.replace('_', '-')}-column NAME.",
-    "columns": _columns,
+    "column": _column,
+    "columns": _column,
     "log-columns": lambda call, keys: f"Type {' '.join(f'--{key}-column NAME' for key in keys)}.",
     "list-column": "Name the one to use: --feature-columns features.",
     "label-column": "Or name their column: --label-column NAME.",
@@ -117,6 +121,9 @@ SHELL: dict[str, str | Callable[..., str]] = {
     "no-residual": "Or train with --set residual=False.",
     "export-scores": "Or export the model that `directrix calibrate` read.",
     "train-on-zeros": "Or read missing features as 0 in training, too: directrix train --missing zero.",
+    "values-missing": "{file} With `directrix train --missing nan`, trees take them as they are, and "
+    "`directrix train --scale standard`, log, quantile or minmax fill them in every other model; `directrix "
+    "train --missing zero` reads them as 0.",
     # clicks and interactions
     "biased": "Or --biased, to see it with a note.",
     "trust-bias": "Write them with `directrix clicks propensities LOG --method trust -f json`.",
@@ -132,12 +139,13 @@ SHELL: dict[str, str | Callable[..., str]] = {
 def message_of(problem: BaseException) -> str:
     """Return the message of an error or a warning in the words of the command line."""
     if isinstance(problem, InputError):
-        return problem.text(map(_in_shell, problem.advice))
+        return problem.text(map(in_shell, problem.advice))
     advice = getattr(problem, "advice", "")  # of a warning
-    return str(problem).removesuffix(advice) + _in_shell(advice)
+    return str(problem).removesuffix(advice) + in_shell(advice)
 
 
-def _in_shell(text: str) -> str:
+def in_shell(text: str) -> str:
+    """Return text, or an advice in the words of the command line."""
     if not isinstance(text, Advice):
         return text
     template = SHELL[text.key]

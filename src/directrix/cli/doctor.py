@@ -9,6 +9,7 @@ import typer
 from typer import Option
 
 from directrix.cli import options
+from directrix.cli.advice import in_shell
 from directrix.cli.output import progress_lines, remark, show
 from directrix.cli.reading import Columns
 from directrix.data.formats import inputs
@@ -57,7 +58,7 @@ def doctor_command(
     show(form, [Table("", ("what", *(file.name for file in result.files)), lines)], result.to_dict())
     if form is not options.Format.json:
         for text in result.remarks():
-            remark(f"note: {text}")
+            remark(f"note: {in_shell(text)}")
 
 
 def _facts(file: FileAudit) -> dict[str, str]:

@@ -15,7 +15,7 @@ from directrix.data.columns import column_list
 from directrix.data.grouping import run_starts
 from directrix.data.queries import Queries, need_queries
 from directrix.data.sparse import column_reader, dense
-from directrix.errors import InputError, amount
+from directrix.errors import Advice, InputError, amount
 from directrix.types import Array
 
 _ROWS = 8192  # rows looked at together
@@ -228,13 +228,9 @@ def _mix(bits: Array, place: Array) -> Array:
 
 
 def _remarks(file: FileAudit) -> list[str]:
-    out = []
+    out: list[str] = []
     if file.missing_values:
-        out.append(
-            f"{file.name}: {file.missing_values} values are missing. If training reads them as nan, trees "
-            "take them as they are, and the scales standard, log, quantile and minmax fill them in every "
-            "other model; if it reads them as zero, they count as 0."
-        )
+        out.append(Advice("values-missing", file=f"{file.name}: {file.missing_values} values are missing."))
     if file.queries_with_one_label == file.n_queries:
         out.append(f"{file.name}: in every query all labels are the same, so nothing can be learned from it.")
     elif file.queries_without_relevant:

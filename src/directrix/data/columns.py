@@ -15,6 +15,7 @@ class Role(NamedTuple):
     """What a column of a table holds: the option that names it, and the names by which it is recognized."""
 
     option: str
+    """Empty for a role that no command asks for."""
     holds: str
     """The content in words, for ``--help``."""
     recognized: tuple[str, ...] = ()
@@ -59,7 +60,7 @@ ROLES = {
     "query_weight": Role(
         "--query-weight-column", "weights of queries, such as their traffic", default="none"
     ),
-    "subtopic": Role("--subtopic-column", "subtopics", SUBTOPICS),
+    "subtopic": Role("", "subtopics", SUBTOPICS),
     "query": Role("--query-column", "queries", QUERY, "as --qid-column of other commands"),
     "doc": Role("--doc-column", "documents", DOC),
     "session": Role(
@@ -82,8 +83,8 @@ ROLES = {
         ("event", "event_type", "action"),
         is_optional=True,
     ),
-    "propensity": Role("--propensity-column", "propensities", ("propensity",)),
-    "examination": Role("--examination-column", "probabilities of examination", ("examination",)),
+    "propensity": Role("", "propensities", ("propensity",)),
+    "examination": Role("", "probabilities of examination", ("examination",)),
 }
 """All roles of columns. Options of the command line and the recognition of columns follow this table."""
 

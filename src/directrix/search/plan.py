@@ -4,9 +4,9 @@ A method, a measure and settings go in; the candidates come out, in the order of
 
 >>> from directrix import AP
 >>> from directrix.rankers.methods import method
->>> candidates, unable = candidates_of(method("ListNet"), AP(), {"l2": 0.1})
+>>> candidates, unable = candidates_of(method("RankNet"), AP(), {"l2": 0.1})
 >>> [candidate.label for candidate in candidates], unable
-(['ListNet l2=0.1'], ())
+(['RankNet l2=0.1'], ())
 """
 
 from __future__ import annotations
