@@ -116,9 +116,9 @@ def counts_from(trees: Any, leaves: Array) -> tuple[Array, Array]:
 def means_from(trees: Any, counts: tuple[Array, Array]) -> Float64Array:
     """Return the mean value of the leaves below every split, weighted by the counts of `counts_from`."""
     split, leaf = ways(trees)
-    sums = np.bincount(split, counts[1][leaf] * trees.leaf[leaf], len(trees.feature))
-    means: Float64Array = sums / np.maximum(counts[0], 1)
-    return means
+    # Counts times values could exceed the largest float, so each value is multiplied by its share.
+    shares = counts[1][leaf] / np.maximum(counts[0], 1)[split]
+    return np.bincount(split, shares * trees.leaf[leaf], len(trees.feature)).astype(np.float64)
 
 
 def _room(trees: Any, n_rows: int) -> Array:
