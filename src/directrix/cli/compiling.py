@@ -85,7 +85,7 @@ def steps() -> dict[str, Callable[[], None]]:
     return {
         **{f"surrogates {name}": partial(_for_all, _surrogate, family) for name, family in families.items()},
         "measures": partial(_for_all, _measure, measures()),
-        **{f"method {method.name}": partial(_method, method) for method in methods() if method.is_installed},
+        **{f"method {method.name}": partial(_method, method) for method in methods()},
         "your measures": _own_measure,
         "soft ranks": _soft_ranks,
         "stumps": _stumps,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 from directrix.registry import RANKERS, load_class
@@ -16,7 +15,6 @@ class RankerKind:
     """A class of rankers that a model file can hold."""
 
     name: str  # in `directrix.registry.RANKERS`
-    needs: str | None = None  # a package that must be installed
 
     def load(self) -> type[Any]:
         """Import the class."""
@@ -27,17 +25,12 @@ class RankerKind:
         """Parameters of its constructor after the surrogate; this imports the class and scikit-learn."""
         return tuple(inspect.signature(self.load()).parameters)[1:]
 
-    @property
-    def is_installed(self) -> bool:
-        """Whether the package that it needs is installed."""
-        return self.needs is None or find_spec(self.needs) is not None
-
 
 KINDS: Mapping[str, RankerKind] = {
     "linear": RankerKind("LinearRanker"),
     "mlp": RankerKind("MLPRanker"),
     "stumps": RankerKind("StumpRanker"),
-    "trees": RankerKind("BoostedRanker", needs="lightgbm"),
+    "trees": RankerKind("BoostedRanker"),
     "ensemble": RankerKind("EnsembleRanker"),
 }
 """The rankers, by the name of their model in model files."""

@@ -91,11 +91,6 @@ class Method:
         names = (*self._of_surrogate, *self._of_trainer, *self._of_ranker)
         return tuple(dict.fromkeys(name for name in names if name not in {"measure", *self.without}))
 
-    @property
-    def is_installed(self) -> bool:
-        """Whether the packages that it needs are installed."""
-        return KINDS[self.model].is_installed
-
     def takes(self, measure: RankingMeasure | None) -> bool:
         """Return whether its surrogate supports the measure; LambdaRank does not support ``ties="worst"``."""
         try:
@@ -231,14 +226,10 @@ class Auto(Method):
         return tuple(dict.fromkeys(name for part in every.values() for name in part.settings))
 
     def parts(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
-        """Return the methods that suit the measure, take it, and whose packages are installed."""
-        return tuple(part for part in self.suited(measure) if part.is_installed)
-
-    def suited(self, measure: RankingMeasure | None) -> list[Method]:
-        """Return the methods that suit the measure and take it, installed or not."""
+        """Return the methods that suit the measure and take it."""
         kind = "gains" if getattr(measure, "adds_gains", False) else type(measure).__name__
         suited = self.tries.get(kind, self.tries["others"])
-        return [part for part in suited if part.takes(measure) or not self.is_lenient]
+        return tuple(method for method in suited if method.takes(measure) or not self.is_lenient)
 
     def summary(self) -> dict[str, Any]:
         """Return one line of the list of methods, in JSON types."""

@@ -17,7 +17,7 @@ from directrix.parameters import Checks, number, option, whole
 from directrix.rankers.base import Ranker
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import Training, Weights, goal_of
-from directrix.rankers.method import Auto, Method
+from directrix.rankers.method import Method
 from directrix.rankers.methods import method as method_named
 from directrix.rankers.named_trainers import seed_of
 from directrix.search.folds import UNWEIGHTED
@@ -48,7 +48,7 @@ class AutoRanker(Ranker):
         ``monotone`` only methods that support these constraints are tried.
     models : list of str, optional
         Only methods with these models: "linear", "mlp", "stumps", "trees", e.g. with ``single`` for an engine
-        that runs linear models. Default: all that are installed.
+        that runs linear models. Default: all.
     by_query : bool
         Also try scaling by query, as the command line does, which is better if the level of features differs
         between queries. ``predict`` may then need ``qid``, and all documents of a query.
@@ -218,8 +218,6 @@ class AutoRanker(Ranker):
         candidates, unable = candidates_of(method, goal, self.settings, self.models, seed)
         for candidate in candidates:
             candidate.unfitted.check_parameters()
-        suited = method.suited(goal) if isinstance(method, Auto) else ()
-        absent = (m for m in suited if not m.is_installed and (self.models is None or m.model in self.models))
         kept = [c for c in candidates if self.by_query or not c.needs_queries]
         if not kept:
             raise InputError(
@@ -234,7 +232,6 @@ class AutoRanker(Ranker):
                 "cannot keep to the constraints": unable,
                 "equal another method with these settings": lost(kept, tried),
             },
-            absent=tuple(absent),
             folds=self.folds,
             time_budget=self.time_budget,
             single=self.single,

@@ -11,7 +11,6 @@ import numpy as np
 
 from directrix.errors import InputError, amount
 from directrix.measures.base import RankingMeasure
-from directrix.rankers.kinds import KINDS
 from directrix.rankers.means import mean_and_error
 from directrix.search import rules
 from directrix.search.choice import Choice, contenders, difference, ranked
@@ -121,15 +120,7 @@ def notes_on_features(
 
 
 def notes_on_methods(plan: Plan, failed: Mapping[str, InputError]) -> Iterator[str]:
-    """Yield notes on methods without their package, on those that a plan excludes, and on ``failed`` ones."""
-    packages: dict[str | None, list[str]] = {}
-    for method in plan.absent:
-        packages.setdefault(KINDS[method.model].needs, []).append(method.name)
-    for package, names in packages.items():
-        yield (
-            f"{', '.join(names)}: not trained, because the package {package} is not installed; type: pip "
-            f"install {package}"
-        )
+    """Yield notes on methods that a plan excludes, and on ``failed`` ones."""
     for reason, excluded in plan.excluded.items():
         if excluded:
             yield f"{', '.join(excluded)}: not trained, because they {reason}"

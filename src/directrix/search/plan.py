@@ -115,8 +115,6 @@ class Plan:
         In the order of preference.
     excluded : mapping of str to sequence of str
         Names of excluded methods by the reason.
-    absent : tuple of Method
-        Methods that are excluded because their packages are not installed.
     folds, time_budget, single, simple, n_jobs, seed
         As in `AutoRanker`; 1 is one process.
     engine : Engine, optional
@@ -126,7 +124,6 @@ class Plan:
     measure: RankingMeasure
     candidates: tuple[Candidate, ...]
     excluded: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    absent: tuple[Method, ...] = ()
     folds: int | None = None
     time_budget: float | None = None
     single: bool = False
