@@ -70,11 +70,13 @@ def _fields(**fields: Any) -> Fields:
     return tuple(fields.items())
 
 
+# Choices that several tools share, each for one class of measures.
 _AT_K = ("Precision", _fields(denominator="k"))
 _ALL_RELEVANT = ("Recall", _fields(denominator="relevant"))
 _NDCG_ONE = ("NDCG", _fields(empty="one"))
 _AP_ONE = ("AP", _fields(empty="one"))
 
+# Names of measures that several tools have.
 _NDCG = ("nDCG", "nDCG@")
 _NDCG_AP = (*_NDCG, "AP", "AP@")
 _LETOR = ("nDCG@", "P@", "AP")

@@ -94,7 +94,8 @@ class DefinedMeasure(RankingMeasure):
         from directrix.measures._kernels.dcg import ideal_dcg
 
         ideal, worth = np.empty(len(qptr) - 1), worth.copy()
-        worth.flags.writeable = discount.flags.writeable = False  # as for nDCG: one compiled kernel
+        # Numba compiles a kernel for read-only arrays and again for others; the labels of nDCG are read-only.
+        worth.flags.writeable = discount.flags.writeable = False
         ideal_dcg(worth, qptr, discount, False, self.depth, ideal)  # noqa: FBT003
         return ideal
 
@@ -110,19 +111,20 @@ class DefinedMeasure(RankingMeasure):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let another process define the measure again."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return _restored, (self.definition, given)
+        field_values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _restored, (self.definition, field_values)
 
     def discount_between(self, n: int) -> Between:
         """Return the discount if its slope is known and all ranks count, else a curve."""
         slope, discount = self.definition.slope, self.definition.discount
+        # The function continues below the cut-off, where the discount must be 0; a curve falls to 0 there.
         if slope is None or discount is None or self.k is not None:
             return super().discount_between(n)
         return lambda ranks: (np.asarray(discount(ranks)), np.asarray(slope(ranks)))
 
 
-def _restored(definition: Definition, given: dict[str, Any]) -> DefinedMeasure:
-    made: DefinedMeasure = define_measure(**definition._asdict())(**given)
+def _restored(definition: Definition, field_values: dict[str, Any]) -> DefinedMeasure:
+    made: DefinedMeasure = define_measure(**definition._asdict())(**field_values)
     return made
 
 
@@ -194,6 +196,7 @@ def define_measure(
     definition = Definition(name, terms, gain, discount, slope, norm, form)
     _check(definition)
     earlier = getattr(defined(name), "definition", None)
+    # A cell that runs twice, or a worker that defines the measure again, keeps the class and its values.
     if earlier is not None and fingerprint(definition) == fingerprint(earlier):
         return defined(name)
     document = f"{name}: a measure made by `directrix.define_measure`."

@@ -25,10 +25,10 @@ def segments_of(
         if not is_missing(segment):
             members.setdefault(segment, []).append(place)
     if not members:
-        known = f"; its first query is {next(iter(by))!r}" if is_dict(by) and by else ""
+        hint = f"; its first query is {next(iter(by))!r}" if is_dict(by) and by else ""
         first = query_ids[0] if query_ids else None
         raise InputError(
-            f"by has no segment for any of {len(query_ids)} queries, the first of which is {first!r}{known}. "
+            f"by has no segment for any of {len(query_ids)} queries, the first of which is {first!r}{hint}. "
             "Give a mapping of query to segment with the same identifiers, of the same type."
         )
     if lacking := len(query_ids) - sum(map(len, members.values())):
