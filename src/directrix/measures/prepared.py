@@ -236,6 +236,7 @@ class Prepared:
         self._rows: Int64Array | None = None
         if any(sort_rule == "trec" for sort_rule, _ in self._sorts) and doc_ids is not None:
             self._rows = trec_order(doc_ids, self._qptr)
+        # Every chunk has a place for each measure, which one thread fills.
         nothing: list[Any] = [None] * len(self._measures)
         self._parts = [nothing.copy() for _ in self._chunks[1:]]
         run_chunks(self._prepare_chunk, len(self._chunks) - 1)

@@ -91,6 +91,7 @@ class DataObjective:
     ) -> tuple[float, Float64Array]:
         """Loss and gradient from the sums over this number of queries."""
         scale = -1.0 / n_queries
+        # Without a penalty, no copy of the parameters is made.
         if not self.penalty.strength:
             return scale * value, scale * grad
         penalty, dpenalty = self.penalty.value_and_grad(params)
@@ -192,7 +193,8 @@ class DataObjective:
         other = surrogate.with_share(share)
         if other is surrogate:
             return self
-        if type(other) is not type(surrogate):  # it prepares other arrays of the labels
+        # A surrogate of another class prepares other arrays of the labels.
+        if type(other) is not type(surrogate):
             weights = source.query_weight, source.doc_weight
             source = _SOURCES[source.queries.held].cut(source.queries, other, source.model, *weights)
         return replace(self, source=source, surrogate=other)
@@ -292,6 +294,7 @@ def make_objective(
     check_gains(queries, parsed)
     weight = weights_of(query_weight, queries.n_queries, "query_weight", "query")
     if query_weight is not None:
+        # With a mean of 1, sums of weighted queries are divided by their number, as without weights.
         weight = weight / weight.mean()
     documents = (
         None if doc_weight is None else weights_of(doc_weight, queries.n_docs, "doc_weight", "document")

@@ -49,7 +49,7 @@ def surrogate(text: str | Surrogate) -> Any:
             f"{named[1]!r}. Pass the object, e.g. ranker.set_params(surrogate={named[2].strip()})."
         )
     call = _call(text, text)
-    kinds = {known.lower(): known for known in SURROGATES}
+    kinds = {name.lower(): name for name in SURROGATES}
     if call.name.lower() not in kinds:
         raise unknown_name(call.name, SURROGATES, "surrogate", text)
     return build(load_class(SURROGATES, kinds[call.name.lower()]), call, text)

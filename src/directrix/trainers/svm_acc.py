@@ -102,6 +102,7 @@ class SVMAcc(Settings):
         weight = self._weights(data, relevant)
         loop, done = Loop(start, callback), 0
         with loop:
+            # At weights of 0, every document has the error 1.
             loop.step(np.zeros(len(start)), self.C * float(weight.sum()))
             if not (weight[relevant].any() and weight[~relevant].any()):
                 loop.stop(
@@ -140,7 +141,8 @@ class SVMAcc(Settings):
             random_state=0 if self.random_state is None else self.random_state,
         )
         with warnings.catch_warnings(), one_blas_thread():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the result says it
+            # The result reports this itself, with status "max_iter".
+            warnings.simplefilter("ignore", ConvergenceWarning)
             machine.fit(X, relevant, sample_weight=weight)
         w, b = np.ascontiguousarray(machine.coef_[0], dtype=np.float64), float(machine.intercept_[0])
         short = np.maximum(1.0 - np.where(relevant, 1.0, -1.0) * (X @ w + b), 0.0)
