@@ -2,6 +2,11 @@
 
 The bounds for ApproxRank, by Qin, Liu and Li (2010), hold for the logistic sigmoid, provided that the scores
 of a query do not tie.
+
+In: scores, and the parameters of a surrogate. Out: numbers that its error cannot exceed:
+
+>>> ndcg_bound(rank_bounds(np.array([0.0, 0.5, 1.0]), alpha=20.0).max()) < 1e-4
+True
 """
 
 from __future__ import annotations
@@ -253,6 +258,7 @@ def bounds_of(
         counts = relevant[documents]
         limits = limit[documents]
         eps: dict[str, float] = {}
+        # The theorems hold for distinct scores: of the relevant documents, or of all.
         if not is_tied[documents][counts].any():
             eps |= {"relevant": float(off[documents][counts].max()), "gaps": float(limits[counts].max())}
         if not is_tied[documents].any():
@@ -262,6 +268,7 @@ def bounds_of(
                 bound = ndcg_bound(error)
             else:
                 bound = ap_bound(error, int(counts.sum()), surrogate.beta * factor) if error < 0.5 else np.nan
+            # A bound of 1 or more is trivial.
             bounds[kind][q] = bound if bound < 1.0 else np.nan
     return bounds
 

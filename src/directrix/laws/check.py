@@ -107,11 +107,13 @@ def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator) -> Ite
     Without the property smooth, this is tested only where no scores tie.
     """
     tied = tied_cases(rng) if "smooth" in surrogate.properties else ()
+    # ERR rejects labels above its l_max.
     highest = min(getattr(getattr(surrogate, "measure", None), "l_max", 4.0), 4.0)
     for case in (*random_cases(rng, highest), *tied):
         direction = rng.standard_normal(len(case.scores))
         value, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         slope = query_sums(np.asarray(grad, dtype=np.float64) * direction, case.qptr)
+        # A floor keeps slopes of almost 0 from being compared in their last bits.
         scale = np.sqrt(query_sums(np.square(grad, dtype=np.float64), case.qptr)) + 1e-3
         # The step that balances rounding and curvature depends on the steepness; the best of several counts.
         sides = []

@@ -46,6 +46,7 @@ class _Discounted(RankingMeasure):
         return *ranking, table, self.gain == "exp", self.depth, prepared, self.empty_value
 
     def _longest(self, qptr: Int64Array) -> int:
+        # Ranks past the cut-off need no discounts.
         return min(int(np.diff(qptr).max(initial=0)), self.depth)
 
 

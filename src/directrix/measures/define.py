@@ -233,6 +233,7 @@ def _registered(kind: Any) -> Any:
         raise InputError(
             f"define_measure({kind.__name__}): the class must define `form` and its terms, or `of_ranking`."
         )
+    # A plain class gets the same constructor, equality and hash as a built-in measure.
     if "__dataclass_params__" not in vars(kind):
         kind = dataclass(frozen=True, kw_only=True, repr=False)(kind)
     if not kind.symbol:

@@ -36,6 +36,7 @@ def segments_of(
             f"{lacking} of {len(query_ids)} queries have no segment; they count only in the total.",
             stacklevel=3,
         )
+    # Names of different types cannot be compared, so they are sorted by type first.
     return {name: members[name] for name in sorted(members, key=lambda name: (str(type(name)), name))}
 
 
@@ -53,6 +54,7 @@ def _of_rows(by: Any, query_ids: Sequence[Hashable], qptr: Int64Array, rows: Int
         )
     of_query = []
     for query, low, high in zip(query_ids, qptr[:-1], qptr[1:], strict=True):
+        # Missing values are not equal to each other, so all become None.
         names = dict.fromkeys(None if is_missing(cells[row]) else cells[row] for row in rows[low:high])
         if len(names) > 1:
             first, second, *_ = names

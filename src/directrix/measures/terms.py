@@ -1,4 +1,13 @@
-"""Terms of a measure: gains of labels, discounts of ranks, normalizers, and their sum."""
+"""Terms of a measure: gains of labels, discounts of ranks, normalizers, and their sum.
+
+In: labels and the boundaries of queries. Out: the `Terms` of a measure, from which its value, line search and
+surrogates are derived:
+
+>>> from directrix import NDCG
+>>> terms = NDCG().terms(np.array([2.0, 0.0, 1.0]), np.array([0, 3]))
+>>> terms.worth, terms.discount.round(3), terms.norm.round(3)
+(array([3., 0., 1.]), array([1.   , 0.631, 0.5  ]), array([3.631]))
+"""
 
 from __future__ import annotations
 

@@ -90,6 +90,7 @@ class DataObjective:
         self, value: float, grad: Float64Array, params: Float64Array, n_queries: int
     ) -> tuple[float, Float64Array]:
         """Loss and gradient from the sums over this number of queries."""
+        # A batch is divided by its own number of queries, so its expectation is the loss of all.
         scale = -1.0 / n_queries
         # Without a penalty, no copy of the parameters is made.
         if not self.penalty.strength:
@@ -165,6 +166,7 @@ class DataObjective:
                 last = min(first + batch, len(order))
                 value, slope = sums(first, last, params)
                 loss, grad = self._with_penalty(value, slope, params, last - first)
+                # The loss before a step comes with its gradient, so the mean costs nothing.
                 losses.append(loss)
                 step(grad)
         return float(np.mean(losses))

@@ -13,6 +13,11 @@ which a ``share`` of the discount ignores it, see `CutOff`.
 
 All of them cost O(R n) pairs for R documents that matter out of n, and only pairs inside the sigmoid's band
 for large alpha. They need O(n) memory per query.
+
+>>> query = np.array([0.2, 0.1]), np.array([0.0, 1.0]), np.array([0, 2])  # scores, labels, qptr
+>>> value, grad = ApproxNDCG(alpha=10.0).value_and_grad(*query)
+>>> bool(0.63 < value[0] < 1.0), bool(grad[1] > 0.0)  # smoother than nDCG, which is 0.63
+(True, True)
 """
 
 from __future__ import annotations
@@ -484,11 +489,15 @@ class ApproxMeasure(SoftRanks):
         kind, factor = sigmoid_code(self.sigmoid)
         kernel_data = kind, factor * self.alpha, scores[lo:hi]
         ranks, grad = np.zeros(hi - lo), np.zeros_like(kernel_data[2])
+        # The first pass only computes soft ranks: kernels cannot call the discount, which may be a user's
+        # function.
         pull_chunk(*kernel_data, worth, local, 0, last - first, ranks, grad, False)  # noqa: FBT003
         earns = worth != 0.0
         value, slope = np.zeros(hi - lo), np.zeros(hi - lo)
+        # Only documents with a gain need the discount of their rank.
         if earns.any():
             discount, steps = self.discount(int(np.diff(local).max()))(ranks[earns])
             value[earns], slope[earns] = worth[earns] * discount, worth[earns] * steps
+        # The second pass distributes the slopes by rank over the documents that make up each rank.
         pull_chunk(*kernel_data, slope, local, 0, last - first, ranks, grad, True)  # noqa: FBT003
         out[0][first:last], out[1][lo:hi] = query_sums(value, local), grad

@@ -107,6 +107,7 @@ class SwapSurrogate(KernelSurrogate):
         if self.is_cut:
             # Ranks below the cut-off earn nothing, so a swap of two documents there changes nothing.
             share[min(depth, longest) :] = 0.0
+        # A query whose normalizer is 0 has no gain, and no lambdas.
         unit = np.divide(1.0, terms.norm, out=np.zeros(len(sizes)), where=terms.norm > 0.0)
         measure_arrays = self.measure.from_labels(labels, qptr)
         return _Prepared(terms.worth * np.repeat(unit, sizes), unit, share, labels.copy(), measure_arrays)
@@ -359,6 +360,7 @@ class LambdaLoss(MeasureSurrogate):
 
     def arguments(self) -> tuple[Any, ...]:
         """Return the cut-off, the weight of LambdaRank's part, and mu."""
+        # NDCG-Loss2 is NDCG-Loss2++ with mu = 1 and without LambdaRank's part.
         is_sum = self.version == "NDCG-Loss2++"
         return ((self.k or WHOLE_LIST, float(is_sum), self.mu if is_sum else 1.0),)
 

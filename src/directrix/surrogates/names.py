@@ -61,6 +61,7 @@ def typed_surrogate(text: str) -> Any:
     if named is None:
         return surrogate(text)
     call = _call(named[2], text)
+    # Only text that a user typed may import a module; `surrogate` also reads model files.
     value = import_named(named[1], call.name, f"surrogate {text!r}", "e.g. my_loss:MyLoss")
     if not (is_dataclass(value) and hasattr(value, "value_and_grad")):
         raise InputError(

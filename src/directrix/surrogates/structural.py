@@ -122,6 +122,7 @@ class SVMMap(Interleaved):
     def earnings(self, labels: Float64Array, relevant: BoolArray, qptr: Int64Array) -> Earnings:
         """See `Interleaved.earnings`."""
         n_relevant, sizes = _counts(relevant, qptr), np.diff(qptr)
+        # The k-th relevant document from above adds its precision, k over its rank, divided by R.
         gain = (_places(qptr) + 1.0) / np.repeat(np.maximum(n_relevant, 1.0), sizes)
         longest = int(sizes.max(initial=0))
         return gain, self.measure.discounts(longest), (n_relevant > 0.0).astype(np.float64)
@@ -193,6 +194,7 @@ class SVMRoc(Interleaved):
     def earnings(self, labels: Float64Array, relevant: BoolArray, qptr: Int64Array) -> Earnings:
         """See `Interleaved.earnings`."""
         sizes, share = np.diff(qptr), self.margin(relevant, qptr)
+        # Each rank further down costs one more pair, so the discount falls by 1 per rank.
         return np.repeat(share, sizes), -np.arange(float(sizes.max(initial=0))), np.ones(len(share))
 
 

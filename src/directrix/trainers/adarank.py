@@ -120,6 +120,7 @@ class AdaRank(Settings):
         left = np.full(len(rankers), np.inf if self.repeats is None else self.repeats)
         with loop:
             while True:
+                # Queries that the sum ranks badly have the highest potential.
                 potential = weight * np.exp(-now)
                 loss = float(potential.sum())
                 loop.step(params, loss)

@@ -212,8 +212,12 @@ class _Run(Loop):
                 if self.judge and self.best.ran_out(self.iterations):
                     self.stop("stopped", f"no new best in {amount(self.trainer.patience or 0, 'trees')}")
                 self.limit(self.trainer.n_trees, "n_trees")
-                # The list lets every bag grow its tree; `all` alone would stop at the first one.
-                if all([*map(self._add_tree, self.bags, *gradients)]):
+                # Every bag grows its tree before the answers are combined.
+                ended = [
+                    bag.add(*(() if self.objective is None else newton_step(*step)))
+                    for bag, *step in zip(self.bags, *gradients, strict=True)
+                ]
+                if all(ended):
                     self.stop("converged", "no split with enough documents lowers the loss further")
         return self._finished()
 
@@ -243,10 +247,6 @@ class _Run(Loop):
         if n > 0 or self.first.n_trees:
             self.best.improves(n, score)
         return {"score": score}
-
-    def _add_tree(self, bag: Any, grad: Float64Array, curvature: Float64Array) -> bool:
-        step = () if self.objective is None else newton_step(grad, curvature)
-        return bool(bag.add(*step))
 
     def _finished(self) -> tuple[Result, Trees]:
         kept, message = self.iterations, self.message

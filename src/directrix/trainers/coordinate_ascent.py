@@ -125,6 +125,8 @@ class CoordinateAscent(Settings):
                         # The model rounds its scores, so a point counts only if the model itself has the
                         # higher value there.
                         point = max(point, _point_at(linear, search, nearest(moved)), key=lambda p: p.value)
+                # The length of the weights has no effect on the ranking, except for rounding, which must not
+                # lower the value.
                 shorter = point.params / (np.abs(point.params).sum() or 1.0)
                 if linear.bounds is None or linear.bounds.holds(shorter):
                     scaled = _point_at(linear, search, shorter)

@@ -151,6 +151,7 @@ def added_counts(results: Iterable[Result]) -> dict[str, int]:
     total: Counter[str] = Counter()
     for result in results:
         total.update(result.counts)
+    # The number of the best step is no count, and wrappers number it themselves.
     del total["best"]
     return dict(total)
 

@@ -1,4 +1,13 @@
-"""Stochastic gradient descent over queries: `SGD` and `Adam`."""
+"""Stochastic gradient descent over queries: `SGD` and `Adam`.
+
+In: an objective and a start. Out: a `Result`, whose trace has one row per epoch, after that of the start:
+
+>>> import directrix as dx
+>>> objective = dx.linear_objective(dx.data.make_cubic(5, 10, 4, seed=0), "RankNet")
+>>> result = Adam(epochs=3).minimize(objective, np.zeros(4))
+>>> result.message, len(result.trace)
+('3 epochs done; raise epochs=3 to continue', 4)
+"""
 
 from __future__ import annotations
 

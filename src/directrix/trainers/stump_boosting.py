@@ -88,6 +88,7 @@ class LabelPairs:
     def step(self, param: int) -> Float64Array:
         """Value of a threshold function, 0 or 1, for every document."""
         feature = int(np.searchsorted(self.model.ptr, param, side="right")) - 1
+        # A bin is the number of thresholds below the value, so it exceeds the number of each of these.
         above: Float64Array = (self.bins[feature] > param - self.model.ptr[feature]).astype(np.float64)
         return above
 
@@ -303,4 +304,6 @@ class FRank(StumpBooster):
         running = np.cumsum(cuts.sum(axis=0))
         parted = np.delete(running, start + np.diff(model.ptr))
         more = pairs.stairs(pull)
+        # Both sums are known for each threshold, W+ plus W- and W+ minus W-; rounding may make a part
+        # negative.
         return np.maximum(0.5 * (parted + more), 0.0), np.maximum(0.5 * (parted - more), 0.0)

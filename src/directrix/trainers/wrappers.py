@@ -200,6 +200,7 @@ class Anneal(Settings):
         rounds: list[Result] = []
         with loop:
             loss = objective.at(self.start).value_and_grad(loop.params)[0]
+            # A start without a finite loss is no step; the first round reports it.
             if np.isfinite(loss):
                 loop.step(loop.params, loss, smoothing=self.start)
             for smoothing in self.smoothings:
@@ -301,6 +302,8 @@ class Continuation(Settings):
             # A loss of the trainer's own does not depend on the surrogate, so one stage is all.
             if result.own_loss:
                 return result
+            # Rows are numbered by run under `Restarts`, and by step otherwise; both continue from stage to
+            # stage.
             column = "restart" if result.trace and "restart" in result.trace[0] else "iteration"
             trace += [{**row, column: row[column] + first, "share": share} for row in result.trace]
             best = {"best": first + result.counts["best"]} if "best" in result.counts else {}
@@ -461,6 +464,7 @@ class Restarts(Settings):
 
 
 def _run(trainer: Trainer, objective: Objective, start: Float64Array, *, alone: bool) -> Result:
+    # Runs in several processes share the cores, so each takes one thread.
     with nullcontext() if alone else serially():
         return trainer.minimize(objective, start)
 
