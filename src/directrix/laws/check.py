@@ -383,7 +383,7 @@ def _first_problem(test: Any, surrogate: Any, rng: np.random.Generator) -> list[
     try:
         return list(itertools.islice(test(surrogate, rng), 1))
     except AttributeError as error:
-        # An error of another object is a fault of the surrogate's own code, and passes.
+        # An error of another object is a fault in the surrogate's own code, and is raised as it is.
         if error.obj is not surrogate:
             raise
         return [f"the surrogate has no {error.name}, which it needs"]

@@ -296,7 +296,7 @@ def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...], measures: list[Rankin
                 "leaves them out without this warning.",
                 stacklevel=4,
             )
-    # Judgments tell documents without a judgment from irrelevant ones; most measures do not need that.
+    # Judgments distinguish irrelevant documents from those without a judgment; most measures do not.
     labels = joined.labels if all(m.sees == "labels" for m in measures) else joined.judgments
     return _Data(joined.scores, labels, joined.qptr, joined.doc_ids, joined.query_ids)
 

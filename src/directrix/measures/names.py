@@ -89,7 +89,7 @@ _DEFINED: dict[str, type[RankingMeasure]] = {}
 _FROM_FILE = ContextVar("from_file", default=False)
 # ir_measures writes the gain of nDCG into a field ``dcg``, together with the discount.
 _FOREIGN_FIELDS = {("dcg", "log2"): ("gain", "linear"), ("dcg", "exp-log2"): ("gain", "exp")}
-# Names such as nDCG10 and P_5, for which a hint can write the cut-off as it is meant.
+# Names such as nDCG10 and nDCG_10, for which a hint writes the cut-off as it is meant.
 _NUMBERED = re.compile(r"([A-Za-z]+)_?([0-9]+)")
 # Possessive quantifiers never backtrack, so a long text cannot make the match slow.
 _CUT_OFF = re.compile(r"\s*+[0-9.]++\s*+")

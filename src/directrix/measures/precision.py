@@ -55,8 +55,8 @@ class BinaryMeasure(RankingMeasure):
 def unreached(measures: Iterable[Any], labels: Any) -> str:
     """Return a message if measures find nothing relevant because labels are fractions below 1; else ""."""
     highest = float(np.max(np.asarray(labels, dtype=np.float64), initial=0.0))
-    # Labels of 0 alone are a query without relevant documents, and a level above 1 was chosen. Only fractions
-    # below a level of 1 are likely to be a mistake.
+    # Labels that are all 0 may be right, and a level above 1 was chosen by the user. Only fractions below a
+    # level of 1 are likely to be a mistake.
     blind = [m for m in measures if isinstance(m, BinaryMeasure) and 0.0 < highest < min(m.level, 1.0)]
     if not blind:
         return ""

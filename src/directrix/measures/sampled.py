@@ -84,8 +84,8 @@ def estimates_for_full_lists(
     order = np.lexsort((-scores, query))
     is_drawn = probability[order] < 1.0
     total = np.append(0.0, np.cumsum(np.where(is_drawn, 1.0 / probability[order], 0.0)))
-    # Copies are differences of rounded sums since the start of the list, so their errors do not add up. A
-    # little more than a half is added, because rounding may leave a sum just below one.
+    # Copies are differences of rounded sums since the start of the list, so their errors do not add up. The
+    # small number makes up for a sum that rounding has left just below a half.
     start = total[qptr[query]]
     rounded = np.floor(np.stack([total[:-1], total[1:]]) - start + 0.5 + 1e-6)
     copies = np.where(is_drawn, rounded[1] - rounded[0], 1.0).astype(np.int64)

@@ -54,7 +54,7 @@ def _of_rows(by: Any, query_ids: Sequence[Hashable], qptr: Int64Array, rows: Int
         )
     of_query = []
     for query, low, high in zip(query_ids, qptr[:-1], qptr[1:], strict=True):
-        # Missing values are not equal to each other, so all become None.
+        # NaN is not equal to itself, so every missing value becomes None.
         names = dict.fromkeys(None if is_missing(cells[row]) else cells[row] for row in rows[low:high])
         if len(names) > 1:
             first, second, *_ = names

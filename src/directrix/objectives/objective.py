@@ -92,7 +92,6 @@ class DataObjective:
         """Loss and gradient from the sums over this number of queries."""
         # A batch is divided by its own number of queries, so its expectation is the loss of all.
         scale = -1.0 / n_queries
-        # Without a penalty, no copy of the parameters is made.
         if not self.penalty.strength:
             return scale * value, scale * grad
         penalty, dpenalty = self.penalty.value_and_grad(params)

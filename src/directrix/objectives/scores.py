@@ -79,7 +79,7 @@ class ScoreObjective:
         """
         surrogate, qptr = self._surrogate.redraw(*draw), self._qptr
         value, grad, curvature = surrogate.value_grad_curvature(scores, self._prepared, qptr)
-        # All scores are 0 before the first tree only.
+        # Training begins at scores of 0, where a surrogate may have no slope.
         if not scores.any() and is_dead(grad, self.queries):
             if not surrogate.stationary_at_ties:
                 warn_of_dead_start(self.surrogate, "Only the first tree learns, from the gains of the labels")

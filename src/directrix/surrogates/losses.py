@@ -311,8 +311,8 @@ class ListNet(_TopOne):
             return (np.where(total > 0.0, y, 1.0) / np.where(total > 0.0, total, np.repeat(sizes, sizes)),)
         y = targets(labels, self.target)
         top = _tops(y, qptr)
-        # Less the highest target, which cancels in the shares, no exponential overflows. A small temperature
-        # may make the exponent -inf, whose share is 0.
+        # The highest target cancels in the shares, and without it no exponential overflows. A small
+        # temperature may make the exponent -inf, whose share is 0.
         with np.errstate(over="ignore"):
             p: Float64Array = np.exp((y - np.repeat(top, sizes)) / self.temperature)
         return (p / np.repeat(query_sums(p, qptr), sizes),)

@@ -310,7 +310,7 @@ class OneSlack(Slacks):
             low = self._minimum(proof)
             proof.record(low.dual)
             self.bundle.drop(_IDLE)
-            # Near the best parameters, planes cut off more than at the distant minimum of the model.
+            # A small step needs fewer planes than the minimum of the model; see ``step`` of `CuttingPlane`.
             point = proof.params + self._step * (proof.center + low.params - proof.params)
             self._add(*self._plane(proof, point))
 

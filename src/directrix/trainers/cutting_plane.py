@@ -225,8 +225,8 @@ class CuttingPlane(Settings):
             if last is None or slacks is None:
                 slacks = self._slacks(proof)
             elif last.has_loss:
-                # The loss without the penalty is that of the last run, so its best parameters are offered at
-                # no cost.
+                # The loss without the penalty does not change from run to run, so the best parameters so far
+                # are offered at no cost.
                 proof.offer(last.params, last.bare)
             results.append(replace(self._run(slacks, proof), own_loss=True))
             last = proof

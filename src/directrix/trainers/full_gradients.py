@@ -90,7 +90,7 @@ class FullGradients(Settings):
         check_values(objective, self)
         descent = Descent(objective, start, callback, self.max_iter)
         with descent:
-            # SciPy fails without parameters.
+            # SciPy cannot minimize a function of no parameters.
             if not len(descent.params):
                 descent.evaluate(descent.params)
                 descent.stop("converged", "there are no parameters")

@@ -115,8 +115,8 @@ def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
             return _of_products(_products(X, gain, weight, center, middle), ridge)
         from sklearn.linear_model import Ridge
 
-        # Few rows or very many sparse features: products of all pairs of features would be larger than the
-        # data.
+        # With fewer rows than features, or very many sparse features, products of all pairs of features would
+        # take too much memory.
         iterative = {"solver": "sparse_cg", "tol": 1e-12} if is_packed else {"solver": "cholesky"}
         model = Ridge(alpha=ridge, **iterative)
         model.fit(X.astype(np.float64), gain, sample_weight=weight)

@@ -295,7 +295,7 @@ def over_epochs(
             loss = one_epoch(params, rng.permutation(objective.n_queries), loss)
             ends.append(params.copy())
     status, message = loop.status, loop.message
-    # The last end is the one whose loss is not finite.
+    # The last epoch met a loss that is not finite, so its end is not a candidate.
     if status == "not_finite" and len(ends) > 1:
         ends.pop()
     # An epoch reports the losses before its steps, so its end may have a loss that is not finite.

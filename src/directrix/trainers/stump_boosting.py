@@ -269,7 +269,7 @@ class FRank(StumpBooster):
         if pairs.empty or not pairs.model.n_params:
             return now, 0, 0.0
         won, lost = self._won_and_lost(pairs, scores)
-        # A feature may separate no pair at all, so the smallest float keeps the quotient defined.
+        # Where no step separates any pair, the smallest float keeps the quotient defined.
         least = _SMOOTH * max(float((won + lost).max()), np.finfo(float).tiny)
         raised = 0.5 * np.log((won + least) / (lost + least))
         promise = (np.sqrt(won) - np.sqrt(lost)) ** 2
