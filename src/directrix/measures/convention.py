@@ -1,4 +1,11 @@
-"""Conventions of other tools, as values of the fields of measures."""
+"""Conventions of other tools, as values of the fields of measures.
+
+In: the name of a tool. Out: a `Convention`, which says how the tool computes a measure:
+
+>>> from directrix import AP
+>>> AP().under("lightgbm")
+AP(k=None, rel=1, denominator='capped', ties='order', empty='one')
+"""
 
 from __future__ import annotations
 

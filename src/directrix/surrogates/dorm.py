@@ -20,10 +20,15 @@ class _Prepared(NamedTuple):
     """Arrays that depend on labels, and the coefficients of the perfect order if they are ``fixed``."""
 
     gains: Float64Array
+    """Gains of the documents."""
     worth: Float64Array
+    """Gains divided by the normalizers of their queries."""
     by_gain: Int64Array
+    """Positions within each query, by descending gain."""
     discount: Float64Array
+    """The function c of the ranks."""
     star: Float64Array
+    """Coefficient of every document in the perfect ranking; 0 unless ``fixed``."""
     fixed: bool
 
 

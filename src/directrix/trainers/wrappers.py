@@ -1,4 +1,13 @@
-"""Wrappers of trainers: early stopping, annealing of the smoothing, and restarts."""
+"""Wrappers of trainers: early stopping, annealing of the smoothing, and restarts.
+
+In: a trainer. Out: another trainer, which calls it once or several times; wrappers can be nested:
+
+>>> import directrix as dx
+>>> trainer = Restarts(Anneal(dx.LBFGS(max_iter=5), start=1.0, stop=0.25), n=2)
+>>> objective = dx.linear_objective(dx.data.make_cubic(5, 10, 4, seed=0), "SmoothNDCG")
+>>> trainer.minimize(objective, np.ones(4)).counts["restarts"]
+2
+"""
 
 from __future__ import annotations
 
