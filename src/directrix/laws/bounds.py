@@ -2,6 +2,11 @@
 
 The bounds for ApproxRank, by Qin, Liu and Li (2010), hold for the logistic sigmoid, provided that the scores
 of a query do not tie.
+
+In: scores, and the parameters of a surrogate. Out: numbers that its error cannot exceed:
+
+>>> ndcg_bound(rank_bounds(np.array([0.0, 0.5, 1.0]), alpha=20.0).max()) < 1e-4
+True
 """
 
 from __future__ import annotations
@@ -62,6 +67,7 @@ def rank_bounds(scores: FloatArray, alpha: float, qptr: Int64Array | None = None
     array([0.00471, 0.     , 0.     , 0.     , 0.00471])
     """
     gaps, others = _gaps(scores, qptr)
+    # 1/(exp(x) + 1) is written with exp(-x), which cannot overflow.
     small = np.exp(-positive(alpha, "alpha", "rank_bounds") * gaps)
     return np.asarray(others * small / (1.0 + small))
 
@@ -123,11 +129,12 @@ def noisy_rank_bounds(scores: FloatArray, sigma: float) -> Float64Array:
 
 def _gaps(scores: FloatArray, qptr: Int64Array | None) -> tuple[Float64Array, Int64Array]:
     """Distance of every score from the nearest other one of its query, and the number of others."""
-    given = as_floats(scores, "scores").shape
-    scores, _, qptr = check_ranking(scores, np.zeros(given), [0, *given] if qptr is None else qptr)
+    shape = as_floats(scores, "scores").shape
+    scores, _, qptr = check_ranking(scores, np.zeros(shape), [0, *shape] if qptr is None else qptr)
     sizes = np.diff(qptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((scores, query))
+    # In sorted order, the nearest score is next to each one; the last of a query has no next one.
     within = np.where(np.diff(query) == 0, np.diff(scores[order]), np.inf)
     apart = np.concatenate([[np.inf], within, [np.inf]])
     gaps = np.empty(len(scores))
@@ -137,7 +144,8 @@ def _gaps(scores: FloatArray, qptr: Int64Array | None) -> tuple[Float64Array, In
 
 BOUNDS = ("gap", "gaps", "ranks", "relevant")
 """Sources of the error eps of the soft ranks; see `bounds_of`."""
-_AS_LOGISTIC = {"logistic": 1.0, "tanh": 2.0}  # factor on z: (1 + tanh z)/2 = logistic(2 z)
+# Factor on z that makes a sigmoid logistic: (1 + tanh z)/2 is logistic(2 z).
+_AS_LOGISTIC = {"logistic": 1.0, "tanh": 2.0}
 
 
 def ap_bound(eps: float, n_relevant: int, beta: float) -> float:
@@ -179,6 +187,7 @@ def ap_bound(eps: float, n_relevant: int, beta: float) -> float:
             f"eps={eps:g}: Theorem 5 needs soft ranks with errors below 1/2; use a larger alpha."
         )
     i = np.arange(1, n_relevant + 1)
+    # 1/(1 + exp(x)) is written with exp(-x), which cannot overflow.
     weight = math.exp(-beta * (1.0 - 2.0 * eps))
     first = weight / (1.0 + weight) * float(np.sum(1.0 / (i - eps)))
     return first + 2.0 * eps * float(np.sum(1.0 / (i * (i - eps))))
@@ -243,11 +252,13 @@ def bounds_of(
     limit = rank_bounds(scores, surrogate.alpha * factor, qptr)
     relevant = labels >= getattr(surrogate, "rel", 1)
     bounds = {kind: np.full(len(qptr) - 1, np.nan) for kind in BOUNDS}
+    # The theorems say nothing about queries without relevant documents.
     for q in np.flatnonzero(np.logical_or.reduceat(relevant, qptr[:-1])):
         documents = slice(int(qptr[q]), int(qptr[q + 1]))
         counts = relevant[documents]
         limits = limit[documents]
         eps: dict[str, float] = {}
+        # The theorems hold for distinct scores: of the relevant documents, or of all.
         if not is_tied[documents][counts].any():
             eps |= {"relevant": float(off[documents][counts].max()), "gaps": float(limits[counts].max())}
         if not is_tied[documents].any():
@@ -257,6 +268,7 @@ def bounds_of(
                 bound = ndcg_bound(error)
             else:
                 bound = ap_bound(error, int(counts.sum()), surrogate.beta * factor) if error < 0.5 else np.nan
+            # A bound of 1 or more is trivial.
             bounds[kind][q] = bound if bound < 1.0 else np.nan
     return bounds
 

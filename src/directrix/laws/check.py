@@ -1,4 +1,13 @@
-"""Invariants of surrogates, and a function that tests them for any surrogate."""
+"""Invariants of surrogates, and a function that tests them for any surrogate.
+
+In: a surrogate, which may be a user's own. Out: a dict that says for every invariant whether it was kept, or
+why it was not tested; a broken one raises `LawBroken`:
+
+>>> import directrix as dx
+>>> laws = check_surrogate(dx.RankNet())
+>>> laws["convex as a loss"], laws["nothing is nan"]
+('kept', 'kept')
+"""
 
 from __future__ import annotations
 
@@ -19,7 +28,8 @@ _PROPERTIES = {
     *("smooth", "convex", "convexifiable", "bound", "shift_invariant", "unit_interval", "tends_to_measure"),
     *("pulls_at_ties", "value_free", "random"),
 }
-_SLOPE_TOLERANCE = 1e-5  # relative to the norm of the gradient
+# Largest difference between slope and gradient, relative to the norm of the gradient.
+_SLOPE_TOLERANCE = 1e-5
 
 
 class Case(NamedTuple):
@@ -43,11 +53,11 @@ def random_cases(rng: np.random.Generator, highest: float = 3.0) -> Iterator[Cas
 
 def hard_cases() -> Iterator[Case]:
     """Yield cases of one query: ties, equal labels, a single document, huge or tiny scores."""
-    one, six = np.array([0, 1], dtype=np.int64), np.array([0, 6], dtype=np.int64)
+    single, six = np.array([0, 1], dtype=np.int64), np.array([0, 6], dtype=np.int64)
     mixed = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0])
     ramp = np.arange(6.0)
-    yield Case("one relevant document", np.array([0.5]), np.array([1.0]), one)
-    yield Case("one irrelevant document", np.array([0.5]), np.array([0.0]), one)
+    yield Case("one relevant document", np.array([0.5]), np.array([1.0]), single)
+    yield Case("one irrelevant document", np.array([0.5]), np.array([0.0]), single)
     yield Case("all scores tied", np.zeros(6), mixed, six)
     yield Case("ties in pairs", np.floor(ramp / 2.0), mixed, six)
     yield Case("all labels equal", ramp, np.ones(6), six)
@@ -55,7 +65,8 @@ def hard_cases() -> Iterator[Case]:
     yield Case("scores of 1e30", np.where(ramp % 2 == 0, 1e30, -1e30), mixed, six)
     yield Case("all scores tied at 1e30", np.full(6, 1e30), mixed, six)
     yield Case("scores of 1e30 and 0", np.where(ramp % 2 == 0, 1e30, ramp), mixed, six)
-    for tiny in (1e-30, 1e-40, 1e-310):  # denormal in float32, and in float64
+    # The last two are denormal numbers, in float32 and in float64.
+    for tiny in (1e-30, 1e-40, 1e-310):
         yield Case(f"scores of {tiny:g}", ramp * tiny, mixed, six)
 
 
@@ -96,11 +107,13 @@ def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator) -> Ite
     Without the property smooth, this is tested only where no scores tie.
     """
     tied = tied_cases(rng) if "smooth" in surrogate.properties else ()
+    # ERR rejects labels above its l_max.
     highest = min(getattr(getattr(surrogate, "measure", None), "l_max", 4.0), 4.0)
     for case in (*random_cases(rng, highest), *tied):
         direction = rng.standard_normal(len(case.scores))
         value, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
         slope = query_sums(np.asarray(grad, dtype=np.float64) * direction, case.qptr)
+        # A floor keeps slopes of almost 0 from being compared in their last bits.
         scale = np.sqrt(query_sums(np.square(grad, dtype=np.float64), case.qptr)) + 1e-3
         # The step that balances rounding and curvature depends on the steepness; the best of several counts.
         sides = []
@@ -109,7 +122,9 @@ def gradient_is_the_slope(surrogate: Surrogate, rng: np.random.Generator) -> Ite
                 surrogate.value_and_grad(case.scores + step * direction, case.labels, case.qptr)[0]
                 for step in (h, 2.0 * h)
             )
+            # This one-sided difference of three points has an error of the order of h squared.
             sides.append((4.0 * near - 3.0 * value - far) / (2.0 * h))
+        # Steps alternate between the two sides.
         forward, backward = (np.array(sides[side::2]) for side in (0, 1))
         error = np.maximum(np.abs(forward - slope), np.abs(backward - slope)).min(axis=0) / scale
         if not error.max() <= _SLOPE_TOLERANCE:
@@ -170,7 +185,8 @@ def pulls_at_ties(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
         qptr, label = np.array([0, n], dtype=np.int64), np.zeros(n)
         label[rng.integers(n)] = 3.0
         value, grad = surrogate.value_and_grad(np.zeros(n), label, qptr)
-        rises = (at * label / steepness for at in (0.01, 0.1, 1.0, 10.0))  # lower scores have no bound
+        # Only higher scores of the relevant document are tried.
+        rises = (at * label / steepness for at in (0.01, 0.1, 1.0, 10.0))
         gain = max(surrogate.value_and_grad(rise, label, qptr)[0][0] for rise in rises) - value[0]
         pull, needed = grad[label > 0.0][0], 0.01 * steepness * gain / n
         if not pull >= needed > 0.0:
@@ -231,6 +247,7 @@ def _above(
 ) -> Iterator[str]:
     """Report a query with a value above the plane through ``at`` with this gradient, one step away."""
     rise = query_sums(grad * step, case.qptr)
+    # Rounding grows with the terms of the difference, not with the difference itself.
     rounding = 1e-12 * (1.0 + np.abs(value) + np.abs(at) + query_sums(np.abs(grad * step), case.qptr))
     over = value - at - rise
     if (over > rounding).any():
@@ -366,6 +383,7 @@ def _first_problem(test: Any, surrogate: Any, rng: np.random.Generator) -> list[
     try:
         return list(itertools.islice(test(surrogate, rng), 1))
     except AttributeError as error:
+        # An error of another object is a fault in the surrogate's own code, and is raised as it is.
         if error.obj is not surrogate:
             raise
         return [f"the surrogate has no {error.name}, which it needs"]
@@ -381,11 +399,11 @@ def _check_form(surrogate: Any) -> None:
         problem = f"it has no {' and no '.join(lacking)}, which every surrogate needs"
     else:
         case = next(random_cases(np.random.default_rng(0)))
-        given = [array.copy() for array in case[1:]]
-        outcome = surrogate.value_and_grad(*given)
-        changed = [n for n, a, b in zip(case._fields[1:], case[1:], given, strict=True) if (a != b).any()]
+        copies = [array.copy() for array in case[1:]]
+        outcome = surrogate.value_and_grad(*copies)
+        changed = [n for n, a, b in zip(case._fields[1:], case[1:], copies, strict=True) if (a != b).any()]
         wrong = wrong_shapes(outcome, len(case.qptr) - 1, len(case.scores))
-        kinds = [] if wrong else [str(getattr(part, "dtype", type(part).__name__)) for part in outcome]
+        kinds = [] if wrong else [str(getattr(output, "dtype", type(output).__name__)) for output in outcome]
         properties = surrogate.properties
         if wrong:
             problem = wrong
@@ -409,7 +427,8 @@ def _permuting_documents_permutes_the_gradient(
 ) -> Iterator[str]:
     for case, order in permutations(surrogate, rng):
         value, grad = surrogate.value_and_grad(case.scores, case.labels, case.qptr)
-        size = np.abs(grad).max() + 1e-6  # what should be 0 is 1e-17 if summed in another order
+        # A slope of 0 may become 1e-17 in another order of its sum, so the tolerance has a floor.
+        size = np.abs(grad).max() + 1e-6
         limits = 1e-10 * (1.0 + np.abs(value)), np.full(len(grad), 1e-9 * size)
         error = _moved(_value_and_grad, surrogate, case, order, np.concatenate(limits))
         if error > 0.0:
@@ -456,6 +475,7 @@ def _moved(
         return np.concatenate([value - other, docs[order] - mixed])
 
     moved = difference(surrogate)
+    # A surrogate with noise by position passes if the mean over draws differs only by chance.
     if "random" in surrogate.properties and (np.abs(moved) > limits).any():
         moves = np.array([difference(surrogate.redraw(draw)) for draw in range(_ORDER_DRAWS)])
         moved, limits = moves.mean(axis=0), limits + 6.0 * moves.std(axis=0) / np.sqrt(_ORDER_DRAWS)
@@ -503,7 +523,7 @@ def _draws_differ(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
     qptr = np.array([0, 30], dtype=np.int64)
     scores, labels = rng.standard_normal(30), np.arange(30.0) % 3
     drawn = [surrogate.redraw(*numbers) for numbers in ((1, 2), (1, 2), (1, 3), (2, 2))]
-    first, again, *others = (one.value_and_grad(scores, labels, qptr)[1] for one in drawn)
+    first, again, *others = (redrawn.value_and_grad(scores, labels, qptr)[1] for redrawn in drawn)
     if not np.array_equal(first, again):
         yield "the same draw gives other bits"
     if any(np.array_equal(first, other) for other in others):
@@ -511,6 +531,7 @@ def _draws_differ(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
 
 
 def _same_bits_for_any_threads(surrogate: Surrogate, rng: np.random.Generator) -> Iterator[str]:
+    # Some 12,000 documents, which are several chunks for the threads to share.
     sizes = rng.integers(1, 60, size=400)
     qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     scores, labels = rng.standard_normal(qptr[-1]), rng.integers(0, 3, size=qptr[-1]).astype(np.float64)

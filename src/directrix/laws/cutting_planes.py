@@ -114,10 +114,12 @@ def ranking_radius(features: Any, labels: Float64Array, qptr: Int64Array, rel: f
     largest = 0.0
     for lo, hi in pairwise(qptr):
         rows = features[lo:hi]
+        # Only one query at a time becomes dense.
         X = dense(rows).astype(np.float64)
         relevant = labels[lo:hi] >= rel
         n_pairs = int(relevant.sum()) * int((~relevant).sum())
         if n_pairs:
+            # An entry is largest if all pairs of one sign are in the wrong order.
             worst = np.maximum(_excess(X[relevant], X[~relevant]), _excess(X[~relevant], X[relevant]))
             largest = max(largest, float(np.linalg.norm(2.0 * worst / n_pairs)))
     return largest
@@ -129,6 +131,8 @@ def _excess(a: Float64Array, b: Float64Array) -> Float64Array:
     sums = np.vstack([np.zeros(b.shape[1]), np.cumsum(lower, axis=0)])
     total = np.empty(b.shape[1])
     for f in range(b.shape[1]):
+        # A row exceeds the sorted entries before its place, so its excess is their number times it, less
+        # their sum.
         below = np.searchsorted(lower[:, f], a[:, f])
         total[f] = below @ a[:, f] - sums[below, f].sum()
     return total

@@ -1,4 +1,13 @@
-"""Base class of measures: fields and their checks, names, terms, and evaluation."""
+"""Base class of measures: fields and their checks, names, terms, and evaluation.
+
+In: the fields of a measure, such as its cut-off. Out: a value that maps scores, labels and the boundaries of
+queries to one number per query:
+
+>>> from directrix import NDCG
+>>> ndcg = NDCG(k=10)
+>>> ndcg.name, ndcg([0.3, 0.2, 0.1], [0.0, 2.0, 1.0], [0, 3]).round(3)
+('nDCG@10', array([0.659]))
+"""
 
 from __future__ import annotations
 
@@ -20,10 +29,12 @@ from directrix.types import Float64Array, FloatArray, Int64Array
 
 Empty = Literal["zero", "skip", "one"]
 
+# A cut-off that no list reaches; it still fits into the int64 of the kernels.
 _WHOLE_LIST = 2**62
 
 
-class _CutByAt(type):  # lets a class be written with its cut-off: NDCG @ 10
+# With the operator @ on the class itself, a measure is written with its cut-off: NDCG @ 10.
+class _CutByAt(type):
     def __matmul__(cls, cut: Any) -> Any:
         return cls() @ cut
 
@@ -66,11 +77,12 @@ class RankingMeasure(metaclass=_CutByAt):
         """Give a user's measure the fields of built-in ones: ``ties``, and with a form also ``empty``."""
         super().__init_subclass__(**more)
         added = {"ties": (Ties, "expected"), "empty": (Empty, "zero")}
+        # Built-in classes state these fields themselves, and a subclass of a compiled measure inherits them.
         if cls.compiled or cls.__module__.startswith("directrix."):
             return
-        known = {name for kind in cls.__mro__ for name in get_annotations(kind)}
+        stated = {name for kind in cls.__mro__ for name in get_annotations(kind)}
         for name, (kind, default) in added.items():
-            if name not in known and (name == "ties" or cls.form is not None):
+            if name not in stated and (name == "ties" or cls.form is not None):
                 cls.__annotations__ = get_annotations(cls) | {name: kind}
                 setattr(cls, name, vars(cls).get(name, default))
 
@@ -136,6 +148,7 @@ class RankingMeasure(metaclass=_CutByAt):
         """
         chosen = convention(tool).fields_for(type(self).__name__, frozenset(f.name for f in fields(self)))
         words = words_of(type(self))
+        # ``words`` lists the values that a field allows; a field that is not in it takes any value.
         return replace(self, **{f: v for f, v in chosen.items() if v in words.get(f, (v,))})
 
     @property
@@ -209,7 +222,9 @@ class RankingMeasure(metaclass=_CutByAt):
 
         It passes through the discounts of the ranks (piecewise cubic, Fritsch and Carlson 1980).
         """
-        values = np.array(self.discounts(n + 2), dtype=np.float64)  # with two more, n changes no rank up to n
+        # The slope of the curve at a rank depends on its neighbors, so two more ranks are needed. Without
+        # them, the length of the list would change the curve up to rank n.
+        values = np.array(self.discounts(n + 2), dtype=np.float64)
         values[self.depth :] = 0.0
         return curve_through(values.tobytes())
 
@@ -274,6 +289,7 @@ class RankingMeasure(metaclass=_CutByAt):
 
     def values_of(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query, by `of_ranking`, or by the terms that a subclass states."""
+        # The inherited kernel computes other terms than a subclass that states its own.
         of_terms = self.form is not None and restates_terms(type(self))
         return self.by_terms(ranking) if of_terms else self.of_ranking(ranking, prepared)
 
@@ -316,5 +332,7 @@ def restates_terms(kind: type[RankingMeasure]) -> bool:
     def depth(name: str) -> int:
         return next(i for i, base in enumerate(kind.__mro__) if name in vars(base))
 
+    # A class that is nearer in the order of inheritance overrides one behind it. So terms are restated if
+    # they come from a class before the one that says how values are computed.
     computed = min(depth("compiled"), depth("of_ranking"))
     return any(depth(name) < computed for name in ("worth", "discounts", "norm", "cutoff"))

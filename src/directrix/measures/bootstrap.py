@@ -11,8 +11,10 @@ from directrix.errors import InputError
 from directrix.parameters import seed_number, whole
 from directrix.types import Float64Array
 
-_BLOCK = 1 << 20  # random numbers at a time: 8 MB
-_ROUNDING = 1e-12  # relative spread of values that are equal but for the order of their sums
+# Random numbers that are drawn at a time: 8 MB of float64.
+_BLOCK = 1 << 20
+# Relative spread of values that differ only by the order of their sums.
+_ROUNDING = 1e-12
 
 
 def check_resampling(seed: Any, n_resamples: Any) -> None:
@@ -43,9 +45,11 @@ def mean_interval(
     """
     from scipy.stats import DegenerateDataWarning, bootstrap
 
+    # With this few values, not even equal signs of all would be significant at this level.
     if equal_signs_p(len(values)) > 1.0 - confidence or np.ptp(values) <= _ROUNDING * np.abs(values).max():
         return -np.inf, np.inf
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+        # SciPy only warns if no interval can be computed, and returns NaN.
         warnings.simplefilter("error", DegenerateDataWarning)
         try:
             interval = bootstrap(

@@ -39,6 +39,7 @@ class RR(BinaryMeasure):
     rel: float = 1
     ties: Ties = "expected"
     empty: Empty = "zero"
+    # `Success` is RR without discounts, and shares its kernel.
     _reciprocal: ClassVar[bool] = True
 
     def discounts(self, n: int) -> Float64Array:

@@ -1,4 +1,11 @@
-"""Conventions of other tools, as values of the fields of measures."""
+"""Conventions of other tools, as values of the fields of measures.
+
+In: the name of a tool. Out: a `Convention`, which says how the tool computes a measure:
+
+>>> from directrix import AP
+>>> AP().under("lightgbm")
+AP(k=None, rel=1, denominator='capped', ties='order', empty='one')
+"""
 
 from __future__ import annotations
 
@@ -70,11 +77,13 @@ def _fields(**fields: Any) -> Fields:
     return tuple(fields.items())
 
 
+# Choices that several tools share, each for one class of measures.
 _AT_K = ("Precision", _fields(denominator="k"))
 _ALL_RELEVANT = ("Recall", _fields(denominator="relevant"))
 _NDCG_ONE = ("NDCG", _fields(empty="one"))
 _AP_ONE = ("AP", _fields(empty="one"))
 
+# Names of measures that several tools have.
 _NDCG = ("nDCG", "nDCG@")
 _NDCG_AP = (*_NDCG, "AP", "AP@")
 _LETOR = ("nDCG@", "P@", "AP")

@@ -46,6 +46,7 @@ class _Discounted(RankingMeasure):
         return *ranking, table, self.gain == "exp", self.depth, prepared, self.empty_value
 
     def _longest(self, qptr: Int64Array) -> int:
+        # Ranks past the cut-off need no discounts.
         return min(int(np.diff(qptr).max(initial=0)), self.depth)
 
 
@@ -84,7 +85,8 @@ class NDCG(_Discounted):
     """
 
     symbol: ClassVar[str] = "nDCG"
-    compiled: ClassVar[str] = "dcg.dcg"  # here too: the kernel computes the norm that this class states
+    # The class states its kernel again, because that also computes the norm below; see `restates_terms`.
+    compiled: ClassVar[str] = "dcg.dcg"
     discount: Literal["log2", "letor3"] = "log2"
     empty: Empty = "zero"
 
@@ -99,7 +101,8 @@ class NDCG(_Discounted):
 
     def norm(self, worth: Float64Array, qptr: Int64Array) -> Float64Array:
         """Return the ideal DCG@k of every query, from gains that may carry weights."""
-        worth.flags.writeable = False  # as the measures' labels are: one compiled kernel for both
+        # Labels are read-only too, so both share one compiled kernel.
+        worth.flags.writeable = False
         return self._ideal(worth, qptr, exponential=False)
 
     def terms(self, labels: Float64Array, qptr: Int64Array) -> Terms:

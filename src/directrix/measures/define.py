@@ -1,4 +1,11 @@
-"""User-defined measures: a gain and a discount, or terms, and a name."""
+"""User-defined measures: a gain and a discount, or terms, and a name.
+
+In: functions of labels and of ranks. Out: a class of measures, which the rest of directrix treats as its own:
+
+>>> TopHeavy = define_measure("TopHeavy", gain=np.sqrt, discount=lambda r: 1.0 / r, norm="ideal")
+>>> (TopHeavy @ 1)([0.3, 0.2], [1.0, 4.0], [0, 2])  # sqrt(1) / sqrt(4)
+array([0.5])
+"""
 
 from __future__ import annotations
 
@@ -94,7 +101,8 @@ class DefinedMeasure(RankingMeasure):
         from directrix.measures._kernels.dcg import ideal_dcg
 
         ideal, worth = np.empty(len(qptr) - 1), worth.copy()
-        worth.flags.writeable = discount.flags.writeable = False  # as for nDCG: one compiled kernel
+        # Numba compiles a kernel for read-only arrays and again for others; the labels of nDCG are read-only.
+        worth.flags.writeable = discount.flags.writeable = False
         ideal_dcg(worth, qptr, discount, False, self.depth, ideal)  # noqa: FBT003
         return ideal
 
@@ -110,19 +118,20 @@ class DefinedMeasure(RankingMeasure):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let another process define the measure again."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return _restored, (self.definition, given)
+        field_values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _restored, (self.definition, field_values)
 
     def discount_between(self, n: int) -> Between:
         """Return the discount if its slope is known and all ranks count, else a curve."""
         slope, discount = self.definition.slope, self.definition.discount
+        # The function continues below the cut-off, where the discount must be 0; a curve falls to 0 there.
         if slope is None or discount is None or self.k is not None:
             return super().discount_between(n)
         return lambda ranks: (np.asarray(discount(ranks)), np.asarray(slope(ranks)))
 
 
-def _restored(definition: Definition, given: dict[str, Any]) -> DefinedMeasure:
-    made: DefinedMeasure = define_measure(**definition._asdict())(**given)
+def _restored(definition: Definition, field_values: dict[str, Any]) -> DefinedMeasure:
+    made: DefinedMeasure = define_measure(**definition._asdict())(**field_values)
     return made
 
 
@@ -194,6 +203,7 @@ def define_measure(
     definition = Definition(name, terms, gain, discount, slope, norm, form)
     _check(definition)
     earlier = getattr(defined(name), "definition", None)
+    # A cell that runs twice, or a worker that defines the measure again, keeps the class and its values.
     if earlier is not None and fingerprint(definition) == fingerprint(earlier):
         return defined(name)
     document = f"{name}: a measure made by `directrix.define_measure`."
@@ -230,6 +240,7 @@ def _registered(kind: Any) -> Any:
         raise InputError(
             f"define_measure({kind.__name__}): the class must define `form` and its terms, or `of_ranking`."
         )
+    # A plain class gets the same constructor, equality and hash as a built-in measure.
     if "__dataclass_params__" not in vars(kind):
         kind = dataclass(frozen=True, kw_only=True, repr=False)(kind)
     if not kind.symbol:

@@ -20,7 +20,7 @@ from directrix.types import Array, Float64Array, Int64Array
 Order = Literal["trec", "order"]
 
 
-class _Part(NamedTuple):
+class _SubtopicJudgments(NamedTuple):
     """Arrays that depend on the judgments alone."""
 
     relevant: Array
@@ -48,10 +48,12 @@ class _NoveltyMeasure(RankingMeasure):
         """Each measure has ideal rankings of its own."""
         return self
 
-    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _Part:
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _SubtopicJudgments:
         """Find the relevant subtopics of every document, and the best value of every query."""
-        relevant = labels >= float(getattr(self, "rel", 1))  # a subtopic without judgment is NaN
-        return _Part(relevant, np.array([self._best(relevant[lo:hi]) for lo, hi in pairwise(qptr)]))
+        # A subtopic without a judgment is NaN, which no level exceeds.
+        relevant = labels >= float(getattr(self, "rel", 1))
+        best = [self._best(relevant[lo:hi]) for lo, hi in pairwise(qptr)]
+        return _SubtopicJudgments(relevant, np.array(best))
 
     def of_ranking(self, ranking: Ranking, prepared: Any) -> Float64Array:
         """Return the value of every query of a ranking, whose labels are the rows of the judgments."""
@@ -64,6 +66,7 @@ class _NoveltyMeasure(RankingMeasure):
 
     def _earned(self, relevant: Array) -> float:
         """Return what a list of documents earns."""
+        # The running sum includes the document itself, which does not reduce its own gain.
         seen = np.cumsum(relevant, axis=0) - relevant
         kept = 1.0 - float(getattr(self, "alpha", 0.5))
         return float(self.discounts(len(relevant)) @ (relevant * kept**seen).sum(axis=1))
@@ -123,6 +126,8 @@ class AlphaNDCG(_NoveltyMeasure):
         chosen: list[Float64Array] = []
         worth = np.ones(relevant.shape[1])
         while len(left) and len(chosen) < self.depth:
+            # The first of equal documents is taken. Under ties="trec" rows come by descending id, as in
+            # ndeval.
             best = int(np.argmax(left @ worth))
             chosen.append(left[best])
             worth *= 1.0 - self.alpha * left[best]
@@ -175,7 +180,8 @@ class ERRIA(_NoveltyMeasure):
 
     def _best(self, relevant: Array) -> float:
         kept = 1.0 - self.alpha
-        if self.k is None:  # the sum of kept^(p-1) / p over all ranks
+        # Over all ranks, the sum of kept**(p - 1) / p is -log(1 - kept) / kept, and 1 for kept = 0.
+        if self.k is None:
             best = -math.log(self.alpha) / kept if kept > 0.0 else 1.0
         else:
             best = float(self.discounts(self.k) @ kept ** np.arange(self.k))

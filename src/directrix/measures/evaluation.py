@@ -1,4 +1,11 @@
-"""Evaluate many measures in one call, under one convention or under all, also by segments of queries."""
+"""Evaluate many measures in one call, under one convention or under all, also by segments of queries.
+
+In: names of measures, and scores with labels or a run with judgments. Out: an `Evaluation`, a dict of means:
+
+>>> result = evaluate(["nDCG@10", "RR"], [0.2, 0.7, 0.1], [1, 0, 1], qid=["a", "a", "a"])
+>>> result["RR"], result.skipped
+(0.5, {'nDCG@10': 0, 'RR': 0})
+"""
 
 from __future__ import annotations
 
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from directrix.measures.base import RankingMeasure
     from directrix.measures.convention import Convention
 
+# The key of the measures as they were given, among the names of conventions.
 _BASE = "default"
 _NO_IDS = "ties are broken by document id, some documents tie, and they have no ids"
 
@@ -180,8 +188,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     >>> evaluate(["nDCG@10", "AP"], [0.2, 0.7, 0.1], [1, 0, 1], qid=["a", "a", "a"])
     {'nDCG@10': 0.6934264036172708, 'AP': 0.5833333333333333}
     """
-    given = scores, labels, qid, qptr, group, doc_ids
-    names, chosen, data, values = _values(measures, run, qrels, given, convention)
+    arrays = scores, labels, qid, qptr, group, doc_ids
+    names, chosen, data, values = _values(measures, run, qrels, arrays, convention)
     by_name = dict(zip(names, zip(chosen, values, strict=True), strict=True))
     form = {"per_query": per_query, "intervals": intervals}
     result = _summary(by_name, data.query_ids, **form)
@@ -189,8 +197,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         _correct(result, names, chosen, data, sampling)
     if by is not None:
         for segment, queries in segments_of(by, data.query_ids, data.qptr, data.rows).items():
-            part = {name: (m, value[queries]) for name, (m, value) in by_name.items()}
-            result.segments[segment] = _summary(part, tuple(data.query_ids[q] for q in queries), **form)
+            subset = {name: (m, value[queries]) for name, (m, value) in by_name.items()}
+            result.segments[segment] = _summary(subset, tuple(data.query_ids[q] for q in queries), **form)
     return result
 
 
@@ -208,7 +216,7 @@ def _correct(
 
 
 def _values(
-    measures: Any, run: Any, qrels: Any, given: tuple[Any, ...], convention: str | Convention | None
+    measures: Any, run: Any, qrels: Any, arrays: tuple[Any, ...], convention: str | Convention | None
 ) -> tuple[list[str], list[RankingMeasure], _Data, list[Float64Array]]:
     """Return names, measures, the data and the value of each measure for every query.
 
@@ -216,12 +224,13 @@ def _values(
     """
     wanted, names = listed(measures)
     chosen = [measure(m) if convention is None else measure(m).under(convention) for m in wanted]
-    data = _of_arrays(*given) if run is None and qrels is None else _of_run(run, qrels, given, chosen)
+    data = _of_arrays(*arrays) if run is None and qrels is None else _of_run(run, qrels, arrays, chosen)
     if convention is not None:
         warn_lacking(find_convention(convention), names, chosen, Advice("conventions"), stacklevel=4)
     try:
         values = (ready := Prepared(chosen, data.labels, data.qptr, data.doc_ids))(data.scores)
     except IdsNeeded as error:
+        # The error counts rows after sorting by query; the user knows those of the input.
         given_rows = error.rows if data.rows is None else data.rows[error.rows]
         raise IdsNeeded.of_query(error.query, given_rows, data.query_ids[error.query]) from None
     if text := unreached(chosen, ready.labels):
@@ -247,16 +256,18 @@ def _of_arrays(scores: Any, labels: Any, qid: Any, qptr: Any, group: Any, doc_id
             f"{'scores' if scores is None else 'labels'} are missing; type evaluate(measures, scores, "
             "labels, qid=qid), or evaluate(measures, run=run, qrels=qrels)."
         )
-    for name, given in (("scores", scores), ("labels", labels)):  # labels may have a column per subtopic
-        if names := names_of(given):
+    # A table or dict has names; an array of labels with a column per subtopic has none.
+    for name, values in (("scores", scores), ("labels", labels)):
+        if names := names_of(values):
             raise InputError(
                 f"{name} is a table or dict with {', '.join(map(str, names[:4]))}; one number per document "
                 "is needed. For tables of a run and of judgments type evaluate(..., run=run, qrels=qrels)."
             )
-    # before sizes of queries are compared with the first dimension
+    # Shapes come first, because boundaries of queries are compared with the first dimension.
     check_flat(scores if hasattr(scores, "ndim") else as_array(scores, "scores"), "scores")
     check_length(_length(labels), _length(scores), "labels", "scores")
     rows, boundaries, query_ids = rows_by_query(qid, group, _length(scores), "scores", qptr)
+    # Documents that are grouped already are not copied.
     if not np.array_equal(rows, np.arange(len(rows))):
         scores, labels = np.asarray(scores)[rows], _take(labels, rows, "labels")
         doc_ids = None if doc_ids is None else _take(doc_ids, rows, "doc_ids")
@@ -266,17 +277,18 @@ def _of_arrays(scores: Any, labels: Any, qid: Any, qptr: Any, group: Any, doc_id
 def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...], measures: list[RankingMeasure]) -> _Data:
     """Join the run and the judgments that `evaluate` got, if they are not yet."""
     is_joined = isinstance(run, Judged)
-    if (is_joined is not (qrels is None)) or run is None or any(given is not None for given in arrays):
+    if (is_joined is not (qrels is None)) or run is None or any(array is not None for array in arrays):
         raise InputError(
             "run and qrels must be given together, without scores, labels, qid, qptr, group and doc_ids; "
             "type evaluate(measures, run=run, qrels=qrels)."
         )
     if is_joined:
-        judged = run
+        joined = run
     else:
         run, qrels = run_of(run), qrels_of(qrels)
-        judged = join_trec(run, qrels)
-        if not set(qrels.query_ids) <= {*run.query_ids}:  # queries without judgments never count
+        joined = join_trec(run, qrels)
+        # A query without judgments never counts, so only judged queries that the run lacks need a warning.
+        if not set(qrels.query_ids) <= {*run.query_ids}:
             text = unmatched(f"the run {run.tag!r}", run.query_ids, qrels.query_ids)
             warn(
                 f"{text}. To count judged queries that the run lacks as empty lists, type "
@@ -284,8 +296,9 @@ def _of_run(run: Any, qrels: Any, arrays: tuple[Any, ...], measures: list[Rankin
                 "leaves them out without this warning.",
                 stacklevel=4,
             )
-    labels = judged.labels if all(m.sees == "labels" for m in measures) else judged.judgments
-    return _Data(judged.scores, labels, judged.qptr, judged.doc_ids, judged.query_ids)
+    # Judgments distinguish irrelevant documents from those without a judgment; most measures do not.
+    labels = joined.labels if all(m.sees == "labels" for m in measures) else joined.judgments
+    return _Data(joined.scores, labels, joined.qptr, joined.doc_ids, joined.query_ids)
 
 
 def _summary(
@@ -301,7 +314,7 @@ def _summary(
     result.mean, result.query_ids, result.segments = mean, query_ids, {}
     result.skipped = {name: int(np.isnan(value).sum()) for name, (_, value) in by_name.items()}
     result.note, result.corrected = "", {}
-    result.intervals = {n: _interval(*known) for n, known in by_name.items()} if intervals else {}
+    result.intervals = {n: _interval(*measured) for n, measured in by_name.items()} if intervals else {}
     return result
 
 
@@ -348,12 +361,13 @@ def evaluate_conventions(
     (['nDCG'], 'not in gdeval: prints nDCG@k and ERR@k only')
     """
     wanted, names = listed(measures)
-    known = dict(zip(names, map(measure, wanted), strict=True))
+    by_name = dict(zip(names, map(measure, wanted), strict=True))
     result = ConventionEvaluations({_BASE: evaluate(wanted, scores, labels, **data)})
     result.left_out = {}
     for tool in map(find_convention, conventions()):
-        lacking = {name: f"not in {tool.name}: {tool.note}" for name, m in known.items() if not tool.has(m)}
-        by_id = {name: _NO_IDS for name, m in known.items() if m.under(tool).tie_rule == "trec"}
+        lacking = {name: f"not in {tool.name}: {tool.note}" for name, m in by_name.items() if not tool.has(m)}
+        by_id = {name: _NO_IDS for name, m in by_name.items() if m.under(tool).tie_rule == "trec"}
+        # Measures that break ties by id are omitted only if the first attempt finds documents that tie.
         for reasons in (lacking, by_id | lacking):
             chosen = [m for name, m in zip(names, wanted, strict=True) if name not in reasons]
             with suppress(IdsNeeded):
@@ -383,7 +397,8 @@ def warn_lacking(
 def _length(values: Any) -> int:
     try:
         return len(values)
-    except TypeError:  # one number, or no sequence at all: the checks of values say so
+    # One number has no length, and neither has a wrong type, which the checks of values reject.
+    except TypeError:
         return 1
 
 

@@ -14,7 +14,8 @@ from directrix.measures.prepared import POOLED, Ranking, Sees, Ties
 from directrix.measures.terms import query_sums
 from directrix.types import Float64Array, Int64Array
 
-_EPSILON = 1e-5  # of trec_eval's infAP
+# trec_eval's infAP adds this to its counts, so that the share is defined where nothing was judged.
+_EPSILON = 1e-5
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -60,7 +61,7 @@ class Bpref(BinaryMeasure):
         """Count the relevant documents of every query, and those judged irrelevant (2, n_queries)."""
         is_judged, is_relevant = labels >= 0.0, labels >= self.level
         return np.stack(
-            [query_sums(of.astype(np.float64), qptr) for of in (is_relevant, is_judged & ~is_relevant)]
+            [query_sums(mask.astype(np.float64), qptr) for mask in (is_relevant, is_judged & ~is_relevant)]
         )
 
     def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
@@ -70,14 +71,14 @@ class Bpref(BinaryMeasure):
         is_counted = place < ranking.retrieved[query]
         first, end = _groups(ranking)
         relevant, irrelevant = (
-            np.append(0, np.cumsum(of & is_counted))
-            for of in (is_relevant, (ranking.labels >= 0.0) & ~is_relevant)
+            np.append(0, np.cumsum(mask & is_counted))
+            for mask in (is_relevant, (ranking.labels >= 0.0) & ~is_relevant)
         )
         n_rel, n_non = prepared
         limit = n_rel[query[first]]
         above = irrelevant[first] - irrelevant[ranking.qptr[query[first]]]
         tied = irrelevant[end] - irrelevant[first]
-        # a relevant document of the group has 0, 1, ... or all irrelevant ones of it above, each as likely
+        # A relevant document of a group has 0, 1, ... or all of its irrelevant ones above it, each as likely.
         mean = (_sum_of_least(above + tied, limit) - _sum_of_least(above - 1, limit)) / (tied + 1)
         lost = np.divide(
             mean, np.minimum(n_non, n_rel)[query[first]], out=np.zeros(len(first)), where=mean > 0.0
@@ -126,10 +127,10 @@ class InfAP(BinaryMeasure):
         """Return the value of every query."""
         query, place = _places(ranking)
         is_relevant, is_judged = ranking.labels >= self.level, ranking.labels >= 0.0
-        relevant, judged, pooled = (
-            _above(of, ranking.qptr) for of in (is_relevant, is_judged, ranking.labels >= POOLED)
+        relevant, labeled, pooled = (
+            _above(mask, ranking.qptr) for mask in (is_relevant, is_judged, ranking.labels >= POOLED)
         )
-        share = (relevant + _EPSILON) / (judged + 2.0 * _EPSILON)
+        share = (relevant + _EPSILON) / (labeled + 2.0 * _EPSILON)
         earned = (1.0 + pooled * share) / (place + 1.0)
         is_counted = is_relevant & (place < ranking.retrieved[query])
         total = query_sums(np.where(is_counted, earned, 0.0), ranking.qptr)
@@ -165,7 +166,8 @@ class JudgedRate(RankingMeasure):
         from directrix.measures._kernels.precision import hits
 
         count, size = np.empty(len(ranking.retrieved)), np.minimum(ranking.retrieved, self.depth)
-        # the cut-off is given: numbers of documents do not count
+        # With a cut-off, the kernel does not read numbers of relevant documents. Every label >= 0 was judged,
+        # so 0 is the level.
         hits(*ranking, 0.0, self.depth, count, count)
         return np.divide(count, size, out=np.zeros_like(count), where=size > 0)
 
@@ -187,15 +189,17 @@ def _groups(ranking: Ranking) -> tuple[Int64Array, Int64Array]:
     return first, ranking.ends[first]
 
 
-def _above(of: Any, qptr: Int64Array) -> Int64Array:
+def _above(mask: Any, qptr: Int64Array) -> Int64Array:
     """How many of these documents stand above each one of their query."""
-    before = np.cumsum(of) - of
-    counts: Int64Array = before - np.repeat(np.append(0, np.cumsum(of))[qptr[:-1]], np.diff(qptr))
+    before = np.cumsum(mask) - mask
+    # The running count starts at the first query, so the count before each query is subtracted.
+    counts: Int64Array = before - np.repeat(np.append(0, np.cumsum(mask))[qptr[:-1]], np.diff(qptr))
     return counts
 
 
 def _sum_of_least(last: Float64Array, limit: Float64Array) -> Float64Array:
     """Sum of min(t, limit) for t = 0..last."""
+    # Up to the limit the terms are 0, 1, 2, ...; each later one is the limit.
     full = np.minimum(last, limit)
     total: Float64Array = full * (full + 1.0) / 2.0 + (last - full) * limit
     return total

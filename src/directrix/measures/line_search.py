@@ -1,4 +1,11 @@
-"""Exact line search: the point on a line of scores that maximizes a measure."""
+"""Exact line search: the point on a line of scores that maximizes a measure.
+
+In: a measure, labels, scores and a direction. Out: a `LinePoint`, with the best position on the line:
+
+>>> point = line_search("nDCG", [2.0, 1.0], [0.0, 1.0], labels=[0.0, 1.0], qptr=[0, 2])
+>>> point.t > 1.0, point.value
+(True, 1.0)
+"""
 
 from __future__ import annotations
 
@@ -20,18 +27,23 @@ from directrix.types import Float64Array, Int64Array
 Piece: TypeAlias = tuple[float, float, float]
 """Value, and where the piece begins and ends."""
 
+# Highest pieces that are kept: the first may lose its counted value when it is recomputed.
 _CANDIDATES = 8
-_MANY = 1 << 10  # the highest pieces are looked at first
-_DIGITS = 12  # sums of changes are equal if they agree in these
-_NARROW = 1e-12  # relative width below which an interval may be nothing but rounding
+# Number of the highest pieces that are examined first, where there are more.
+_MANY = 1 << 10
+# Decimals in which two sums of changes must agree to count as equal.
+_DIGITS = 12
+# Relative width below which an interval may be nothing but rounding.
+_NARROW = 1e-12
 
 
 def widest_of_the_best(lo: Float64Array, hi: Float64Array, value: Float64Array) -> list[Piece]:
     """Return the pieces that may hold the best point, ascending: the highest, the widest of equal ones."""
     if len(value) > _MANY:
-        # rounding and widths are slow on millions of pieces, and only the highest matter
+        # Rounding and widths are slow on millions of pieces, and only the highest matter.
         high = np.sort(np.argpartition(value, -_MANY)[-_MANY:])
         pieces = _widest(lo[high], hi[high], value[high])
+        # All candidates are above whatever was left out, so the others cannot change the result.
         if len(pieces) == _CANDIDATES and pieces[0][0] > value[high].min() + 10.0**-_DIGITS:
             return pieces
     return _widest(lo, hi, value)
@@ -62,12 +74,16 @@ def points(lo: float, hi: float) -> tuple[float, ...]:
         return (hi - (abs(hi) or 1.0), hi - 1.7 * (abs(hi) or 1.0))
     if np.isinf(hi):
         return (lo + (abs(lo) or 1.0), lo + 1.7 * (abs(lo) or 1.0))
+    # The second point, from the golden section, is not a simple fraction of the interval.
     return (lo + 0.5 * (hi - lo), lo + 0.382 * (hi - lo))
 
 
+# Documents of whole queries that a thread takes at a time.
 _DOCS_PER_CHUNK = 1024
+# Crossings in memory at a time: with a position and a change for each, 128 MiB.
 _CROSSINGS_AT_ONCE = 1 << 23
-_SAME = 1e-9  # a value that differs by more from what was counted is that of another ranking
+# A recomputed value that differs by more from the counted one is that of another ranking.
+_SAME = 1e-9
 
 
 class LinePoint(NamedTuple):
@@ -116,6 +132,7 @@ class LineSearch:
         self._place = None if rows is None else np.argsort(rows)[self._rows]
         n_queries = len(self._qptr) - 1
         weight = weights_of(query_weight, n_queries, "query_weight", "query")
+        # The constant of a query is NaN if the measure skips it.
         weight = np.where(np.isnan(self._sums.constant), 0.0, weight)
         if not weight.sum() > 0.0:
             raise InputError(
@@ -149,7 +166,7 @@ class LineSearch:
         s, u = self._line(scores, direction)
         left, value = -np.inf, 0.0
         candidates: list[list[Piece]] = [[] for _ in ranges]
-        # only the crossings inside are listed: runs that agree on most pairs cross mostly elsewhere
+        # Only crossings within the ranges are listed: runs that agree on most pairs cross mostly elsewhere.
         within = min(low for low, _ in ranges), max(high for _, high in ranges)
         for t, values in chain(self._pieces(s, u, within), [(np.array([np.inf]), np.zeros(1))]):
             ends, levels = np.append(left, t), np.append(value, values)
@@ -210,6 +227,8 @@ class LineSearch:
         yield np.array([left]), np.array([value])
         edges = self._windows(groups, within)
         for lower, upper in pairwise(edges):
+            # Crossings are counted before they are written, so that every query has its own place and threads
+            # need no lock.
             count, window = np.empty(n_queries, np.int64), (float(lower), float(upper))
             self._run(
                 lambda a, b, w=window, c=count: count_crossings(groups.qptr, a, b, groups.arrays, *w, c)
@@ -221,9 +240,11 @@ class LineSearch:
                     form, groups.qptr, a, b, spec, scale, groups.arrays, state, w, p, *out, c
                 )
             )
+            # A query changes its value at some of its crossings only; the places of the others are left out.
             used = np.arange(place[-1]) < np.repeat(place[:-1] + count, np.diff(place))
             t, change = t[used], change[used]
-            order = np.argsort(t, kind="stable")  # which is fast for the sorted part of each query
+            # The crossings of each query are sorted already, and a stable sort is fast on sorted runs.
+            order = np.argsort(t, kind="stable")
             values = value + np.cumsum(change[order])
             yield t[order], values
             value = float(values[-1]) if len(values) else value
@@ -240,10 +261,12 @@ class LineSearch:
         """Ends of ranges of t with a bounded number of crossings each, estimated from random pairs."""
         s, u, _, worth, _, _ = groups.arrays
         n = np.diff(groups.qptr)
+        # A swap matters only if one of the two documents earns something, so those pairs are counted.
         earning = np.add.reduceat(np.append(worth != 0.0, False), groups.qptr[:-1]) * (n > 0)
         wanted = int(np.ceil((earning * n).sum() / _CROSSINGS_AT_ONCE))
         if wanted <= 1:
             return np.array(within)
+        # The seed is fixed, so that the windows depend on the data alone.
         rng = np.random.default_rng(0)
         query = rng.choice(len(n), 256 * wanted, p=earning * n / (earning * n).sum())
         a, b = (groups.qptr[query] + (rng.random(len(query)) * n[query]).astype(np.int64) for _ in range(2))
@@ -251,6 +274,7 @@ class LineSearch:
         met = (s[a] - s[b]) / (u[b] - u[a])
         inside = met[(met > within[0]) & (met < within[1])]
         wanted = int(np.ceil(wanted * len(inside) / max(len(met), 1)))
+        # Quantiles of the sampled crossings leave about as many crossings in each window.
         inner = np.quantile(inside, np.arange(1, wanted) / wanted) if wanted > 1 else []
         return np.unique(np.concatenate([within[:1], inner, within[1:]]))
 

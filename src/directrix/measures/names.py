@@ -1,4 +1,12 @@
-"""Measures from text: the `ir-measures` grammar, aliases, every ``repr``, and the user's modules."""
+"""Measures from text: the `ir-measures` grammar, aliases, every ``repr``, and the user's modules.
+
+In: a text, or anything else that names a measure. Out: the measure, a frozen value:
+
+>>> measure("nDCG(gain=linear)@10")
+NDCG(k=10, gain='linear', discount='log2', ties='expected', empty='zero')
+>>> measure("recip_rank") == measure("MRR") == measure("RR")
+True
+"""
 
 from __future__ import annotations
 
@@ -27,6 +35,7 @@ from directrix.parsing import (
 )
 from directrix.registry import MEASURES, classes
 
+# Patterns of trec_eval's names, and the text of the same measure here, with the number filled in.
 _NAMES = {
     r"recip_rank": "RR",
     r"map_cut[_.](\d+)": "AP@{}",
@@ -76,10 +85,13 @@ ALIASES = {
 """Other names of measures, in lower case."""
 _DEFINED: dict[str, type[RankingMeasure]] = {}
 """User-defined measures, by name in lower case."""
+# Whether texts come from a file. A context variable keeps this apart for every thread and task.
 _FROM_FILE = ContextVar("from_file", default=False)
-# how ir_measures spells the gain of nDCG
+# ir_measures writes the gain of nDCG into a field ``dcg``, together with the discount.
 _FOREIGN_FIELDS = {("dcg", "log2"): ("gain", "linear"), ("dcg", "exp-log2"): ("gain", "exp")}
+# Names such as nDCG10 and nDCG_10, for which a hint writes the cut-off as it is meant.
 _NUMBERED = re.compile(r"([A-Za-z]+)_?([0-9]+)")
+# Possessive quantifiers never backtrack, so a long text cannot make the match slow.
 _CUT_OFF = re.compile(r"\s*+[0-9.]++\s*+")
 
 
@@ -155,7 +167,8 @@ def measure(text: Any) -> RankingMeasure:
         return text
     if isinstance(text, type) and issubclass(text, RankingMeasure):
         return text()
-    if hasattr(text, "NAME") and hasattr(text, "params"):  # of ir_measures, which need not be installed
+    # The package ir_measures need not be installed, so its measures are recognized by their attributes.
+    if hasattr(text, "NAME") and hasattr(text, "params"):
         text = _text_of(text)
     if not isinstance(text, str) or len(text) > LONGEST:
         raise InputError(_unreadable(text))
@@ -164,15 +177,16 @@ def measure(text: Any) -> RankingMeasure:
 
 def _text_of(foreign: Any) -> str:
     """Write a measure of ir_measures with all parameters it was given; its own text omits some."""
-    given = dict(foreign.params)
-    cut = given.pop("cutoff", None)
-    fields_given = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    parameters = dict(foreign.params)
+    cut = parameters.pop("cutoff", None)
+    fields_given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
     return f"{foreign.NAME}({fields_given})" + ("" if cut is None else f"@{cut}")
 
 
 def listed(measures: Any) -> tuple[list[Any], list[str]]:
     """Return the measures of an argument that takes one or several, as they were given, and their names."""
-    if getattr(measures, "shape", None) == () and hasattr(measures, "item"):  # cannot be iterated
+    # An array without dimensions holds one measure, but cannot be iterated.
+    if getattr(measures, "shape", None) == () and hasattr(measures, "item"):
         measures = measures.item()
     is_one = isinstance(measures, str) or not isinstance(measures, Iterable)
     try:
@@ -182,13 +196,13 @@ def listed(measures: Any) -> tuple[list[Any], list[str]]:
             f"the measures are {short_text(measures)} ({error}); give names of measures."
         ) from None
     is_table = hasattr(measures, "columns")
-    if is_table or any(isinstance(each, Number) for each in wanted):
+    if is_table or any(isinstance(entry, Number) for entry in wanted):
         raise InputError(
             f"the measures are {'a table' if is_table else 'numbers'}; measures come first, then scores, "
             'then labels. Type e.g. evaluate("nDCG@10", scores, labels, qid=qid), or '
             'evaluate("nDCG@10", run=run, qrels=qrels).'
         )
-    return wanted, [each if isinstance(each, str) else measure(each).name for each in wanted]
+    return wanted, [entry if isinstance(entry, str) else measure(entry).name for entry in wanted]
 
 
 @contextmanager
@@ -213,6 +227,7 @@ def register(kind: type[RankingMeasure]) -> None:
                 f"another one, e.g. {'My' + name!r}."
             )
     _DEFINED.update({kind.symbol.lower(): kind, kind.__name__.lower(): kind})
+    # Texts that were read before may now mean the new class.
     _read.cache_clear()
 
 
@@ -234,7 +249,8 @@ def _known() -> dict[str, type[RankingMeasure]]:
 
 
 def _read_in_file(text: str) -> RankingMeasure:
-    module, call, _ = _parsed(text, lambda _: None)  # a user's measure may hold values of any kind
+    # Values are not evaluated yet: the fields of a user's measure may hold values of any kind.
+    module, call, _ = _parsed(text, lambda _: None)
     if module:
         raise InputError(f"measure {text!r} names a Python module; names in files are not imported.")
     if call.fields and call.name.lower() not in _known():
@@ -259,10 +275,12 @@ def _parsed(text: str, value: Callable[[ast.expr], Any]) -> tuple[str, Call, int
 
 
 def _value(tree: ast.expr) -> Any:
-    return tree.id if isinstance(tree, ast.Name) else ast.literal_eval(tree)  # gain=linear: a string
+    # A bare word is text: gain=linear means gain="linear".
+    return tree.id if isinstance(tree, ast.Name) else ast.literal_eval(tree)
 
 
-@lru_cache(maxsize=1024)  # measures are frozen values, and a search asks for the same one thousands of times
+# Measures are frozen values, and a search asks for the same one thousands of times.
+@lru_cache(maxsize=1024)
 def _read(text: str) -> RankingMeasure:
     module, call, cut = _parsed(text, _value)
     base = _imported(module, call.name, text) if module else _known().get(call.name.lower())
@@ -273,19 +291,19 @@ def _read(text: str) -> RankingMeasure:
             raise InputError(f"{text!r}: there is no measure {call.name!r}; did you mean {meant}?")
         raise unknown_name(call.name, measures(), "measure", text)
     kind: Any = base if isinstance(base, type) else type(base)
-    given: dict[str, Any] = dict(
+    values: dict[str, Any] = dict(
         _FOREIGN_FIELDS.get((field, str(v)), (field, v)) for field, v in call.fields.items()
     )
     if cut is not None:
         if kind.at not in [field.name for field in fields(kind)]:
             raise InputError(f"measure {text!r}: {kind.symbol} has no cut-off; write {kind.symbol!r}.")
-        if kind.at in given:
+        if kind.at in values:
             raise InputError(
-                f"measure {text!r}: the cut-off is given twice, as {kind.at}={given[kind.at]!r} and as "
+                f"measure {text!r}: the cut-off is given twice, as {kind.at}={values[kind.at]!r} and as "
                 f"@{cut}; one is needed, e.g. directrix.measure('{kind.symbol}@{cut}')."
             )
-        given[kind.at] = cut
-    made: RankingMeasure = build(base, call._replace(fields=given), text)
+        values[kind.at] = cut
+    made: RankingMeasure = build(base, call._replace(fields=values), text)
     return made
 
 

@@ -47,6 +47,7 @@ class BinaryMeasure(RankingMeasure):
 
         count = np.empty(len(n_rel))
         hits(*ranking, self.level, k, n_rel, count)
+        # A query without retrieved documents has the share 0; one without relevant ones is empty.
         share = np.divide(count, of, out=np.zeros_like(count), where=of > 0)
         return np.where(n_rel > 0, share, self.empty_value)
 
@@ -54,6 +55,8 @@ class BinaryMeasure(RankingMeasure):
 def unreached(measures: Iterable[Any], labels: Any) -> str:
     """Return a message if measures find nothing relevant because labels are fractions below 1; else ""."""
     highest = float(np.max(np.asarray(labels, dtype=np.float64), initial=0.0))
+    # Labels that are all 0 may be right, and a level above 1 was chosen by the user. Only fractions below a
+    # level of 1 are likely to be a mistake.
     blind = [m for m in measures if isinstance(m, BinaryMeasure) and 0.0 < highest < min(m.level, 1.0)]
     if not blind:
         return ""
@@ -240,6 +243,7 @@ class RPrecision(BinaryMeasure):
     def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
         rank = self._rank(prepared)
+        # With a cut-off of 0, the kernel takes each query's own from the numbers that follow.
         return self.hits(ranking, 0, rank, rank)
 
     def _rank(self, n_rel: Float64Array) -> Float64Array:

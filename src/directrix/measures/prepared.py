@@ -1,4 +1,13 @@
-"""Rankings under a tie rule, judgments, and measures prepared for labels, which share one sort."""
+"""Rankings under a tie rule, judgments, and measures prepared for labels, which share one sort.
+
+In: measures, labels and the boundaries of queries. Out: a `Prepared`, which maps any number of scores to one
+array per measure, with the value of every query:
+
+>>> from directrix import AP, NDCG
+>>> ready = Prepared([NDCG(k=1), AP()], [1.0, 0.0, 1.0], [0, 3])
+>>> ready([0.3, 0.2, 0.1]), ready([0.1, 0.2, 0.3])
+([array([1.]), array([0.83333333])], [array([1.]), array([0.83333333])])
+"""
 
 from __future__ import annotations
 
@@ -25,23 +34,23 @@ def check_judgments(values: Any, qptr: Any, subtopics_of: str) -> Float64Array:
     NaN means not judged; below 0, in the pool but not judged. ``subtopics_of`` names a measure that needs the
     second shape, if any, else "".
     """
-    judged = np.ascontiguousarray(as_floats(unmasked(values), "labels"))
-    if judged.ndim not in (1, 2) or len(judged) != qptr[-1]:
+    judgments = np.ascontiguousarray(as_floats(unmasked(values), "labels"))
+    if judgments.ndim not in (1, 2) or len(judgments) != qptr[-1]:
         raise InputError(
-            f"labels have the shape {judged.shape} for {qptr[-1]} documents; one number per document is "
+            f"labels have the shape {judgments.shape} for {qptr[-1]} documents; one number per document is "
             "needed, or one row, with a column for each subtopic."
         )
-    if np.isinf(judged).any():
-        row = int(np.argmax(np.isinf(judged).reshape(len(judged), -1).any(axis=1)))
+    if np.isinf(judgments).any():
+        row = int(np.argmax(np.isinf(judgments).reshape(len(judgments), -1).any(axis=1)))
         raise InputError(
             f"labels: row {row} is infinite; a label is finite, or NaN for an unjudged document."
         )
-    if subtopics_of and judged.ndim == 1:
+    if subtopics_of and judgments.ndim == 1:
         raise InputError(
             f"{subtopics_of} needs judgments by subtopic, but these are one label per document. Give qrels "
             "whose lines read `topic subtopic document judgment`, or labels with one column per subtopic."
         )
-    return judged
+    return judgments
 
 
 def grades(judged: Float64Array) -> Float64Array:
@@ -134,6 +143,7 @@ def trec_order(doc_ids: Any, qptr: Int64Array) -> Int64Array:
         )
     from directrix.measures._kernels.order import ids_descending
 
+    # NumPy stores a code point in four bytes, and code points sort as the bytes of UTF-8 do in ``strcmp``.
     letters = ids.view(np.uint32).reshape(len(ids), ids.dtype.itemsize // 4)
     rows = np.empty(len(ids), dtype=np.int64)
     chunks = query_chunks(qptr, DOCS_PER_CHUNK)
@@ -155,6 +165,7 @@ def _texts(doc_ids: Any) -> Array:
     return np.ascontiguousarray(doc_ids, dtype=doc_ids.dtype.newbyteorder("="))
 
 
+# Scores beyond the range of single precision are tied in trec_eval; see `Prepared`.
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 
@@ -199,27 +210,33 @@ class Prepared:
         """Input of the measures of each kind, by document."""
         if by_subtopic or any(m.sees != "labels" for m in self._measures):
             needs = next((m.name for m in self._measures if m.sees == "subtopics"), "")
-            judged = check_judgments(labels, self._qptr, needs)
-            self.labels = grades(judged)
-            self._seen = {"judgments": statuses(judged), "subtopics": judged}
+            judgments = check_judgments(labels, self._qptr, needs)
+            self.labels = grades(judgments)
+            self._seen = {"judgments": statuses(judgments), "subtopics": judgments}
         else:
+            # Labels may be negative only if no measure reads them as grades.
             signed = all(m.adds_gains for m in self._measures)
             self.labels = check_labels(labels, qptr=self._qptr, signed=signed)
+        # Each kind of measure finds its input under the name in its field ``sees``.
         self._seen["labels"] = self.labels
         highest = float(self.labels.max(initial=0.0))
         for m in self._measures:
             m.check_labels(highest)
         self._chunks = query_chunks(self._qptr, DOCS_PER_CHUNK)
-        # the rule if it has a sort of its own, and what is read; rule; measures
+        # Measures share a sort if they read the same input and their tie rules need no order of their own.
+        # The key is the rule that needs one, or "", and the input. The value has the positions of the
+        # measures, by tie rule.
         self._sorts: dict[tuple[str, Sees], dict[Ties, list[int]]] = {}
         for i, m in enumerate(self._measures):
             rule = m.tie_rule
             self._sorts.setdefault((rule if rule in ("trec", "ranx") else "", m.sees), {}).setdefault(
                 rule, []
             ).append(i)
-        self._rows: Int64Array | None = None  # in the order of the ids
-        if any(own == "trec" for own, _ in self._sorts) and doc_ids is not None:
+        # Rows by descending id within each query; None if no measure needs them, or there are no ids.
+        self._rows: Int64Array | None = None
+        if any(sort_rule == "trec" for sort_rule, _ in self._sorts) and doc_ids is not None:
             self._rows = trec_order(doc_ids, self._qptr)
+        # Every chunk has a place for each measure, which one thread fills.
         nothing: list[Any] = [None] * len(self._measures)
         self._parts = [nothing.copy() for _ in self._chunks[1:]]
         run_chunks(self._prepare_chunk, len(self._chunks) - 1)
@@ -250,17 +267,19 @@ class Prepared:
             first, last = self._chunks[chunk], self._chunks[chunk + 1]
             lo, hi = self._qptr[first], self._qptr[last]
             local = self._qptr[first : last + 1] - lo
-            parts = self._parts[chunk]
-            for (own, sees), rules in self._sorts.items():
-                by_id = own == "trec"
+            from_labels = self._parts[chunk]
+            for (sort_rule, sees), rules in self._sorts.items():
+                by_id = sort_rule == "trec"
                 if by_id:
                     chosen = self._in_single(checked, lo, hi)
                 else:
                     chosen = np.ascontiguousarray(checked[lo:hi], dtype=np.float64)
                 labels = self._read(sees, lo, hi, by_id=by_id)
                 if sees == "subtopics":
-                    labels = np.arange(hi - lo, dtype=np.float64)  # the rows of what `from_labels` got
-                if own == "ranx":
+                    # Such a measure ranks numbers of rows, and looks them up in what its `from_labels`
+                    # returned.
+                    labels = np.arange(hi - lo, dtype=np.float64)
+                if sort_rule == "ranx":
                     rows = ranx_order(chosen, local)
                     chosen, labels = chosen[rows], labels[rows]
                 ranking = rank(chosen, labels, local)
@@ -269,7 +288,7 @@ class Prepared:
                 for rule, members in rules.items():
                     resolved = ranking.under(rule)
                     for i in members:
-                        values[i][first:last] = self._measures[i].values_of(resolved, parts[i])
+                        values[i][first:last] = self._measures[i].values_of(resolved, from_labels[i])
 
         run_chunks(work, len(self._chunks) - 1)
         return values
@@ -280,9 +299,10 @@ class Prepared:
 
     def _in_single(self, scores: FloatArray, lo: int, hi: int) -> Float64Array:
         rows = np.arange(lo, hi) if self._rows is None else self._rows[lo:hi]
-        chosen = scores[rows].astype(np.float64, copy=False)  # float16 does not reach those bounds
-        # trec_eval reads scores as single precision: nearly equal ones are tied there, and those beyond
-        # its range are; only -inf itself means that a document was not retrieved
+        # The limits of single precision do not fit into float16, so scores are converted first.
+        chosen = scores[rows].astype(np.float64, copy=False)
+        # trec_eval reads scores in single precision: nearly equal scores are tied there, and so are all
+        # beyond its range. Only -inf itself means that a document was not retrieved.
         single = np.clip(chosen, -_LARGEST_SINGLE, _LARGEST_SINGLE).astype(np.float32).astype(np.float64)
         single[np.isneginf(chosen)] = -np.inf
         return single
@@ -295,11 +315,14 @@ class Prepared:
         group_starts(ranking.ends, starts)
         sizes = np.diff(ranking.qptr)
         place = np.arange(len(scores)) - np.repeat(ranking.qptr[:-1], sizes)
+        # Within a sorted query, a document is tied if it does not begin a group. Documents that were not
+        # retrieved earn nothing in any order.
         tied = ~starts & (place < np.repeat(ranking.retrieved, sizes))
         if tied.any():
             q = int(np.searchsorted(ranking.qptr, np.argmax(tied), side="right")) - 1
             in_query = scores[ranking.qptr[q] : ranking.qptr[q + 1]]
             score, count = np.unique(in_query[in_query > -np.inf], return_counts=True)
+            # The error shows the highest tied score, which a reader of the run meets first.
             rows = self._qptr[first + q] + np.flatnonzero(in_query == score[count > 1][-1])
             raise IdsNeeded.of_query(first + q, rows)
 
@@ -307,20 +330,21 @@ class Prepared:
         first, last = self._chunks[chunk], self._chunks[chunk + 1]
         lo, hi = self._qptr[first], self._qptr[last]
         local = self._qptr[first : last + 1] - lo
-        known: dict[Hashable, Any] = {}
+        by_key: dict[Hashable, Any] = {}
         for i, m in enumerate(self._measures):
             key = m.sees, m.label_key
-            if key not in known:
+            if key not in by_key:
                 by_id = m.sees == "subtopics" and m.tie_rule == "trec"
-                known[key] = m.from_labels(self._read(m.sees, lo, hi, by_id=by_id), local)
-            self._parts[chunk][i] = known[key]
+                by_key[key] = m.from_labels(self._read(m.sees, lo, hi, by_id=by_id), local)
+            self._parts[chunk][i] = by_key[key]
 
 
 def _checked_scores(scores: Any, labels: Float64Array, qptr: Int64Array) -> FloatArray:
-    given = as_array(scores, "scores")
-    if given.dtype.kind == "f" and given.shape == labels.shape and (not len(given) or given.max() < np.inf):
-        return given
-    # anything unusual gets the full check, whose message names the row and the query
+    array = as_array(scores, "scores")
+    # NaN fails the comparison with infinity too, so usual scores need only one pass.
+    if array.dtype.kind == "f" and array.shape == labels.shape and (not len(array) or array.max() < np.inf):
+        return array
+    # Anything unusual gets the full check, whose message names the row and the query.
     checked = check_ranking(scores, labels, qptr, allow_infinite=True, signed=True)[0].astype(np.float64)
     if (checked == np.inf).any():
         row = int(np.argmax(checked == np.inf))

@@ -17,9 +17,12 @@ from directrix.types import Float64Array, Int64Array
 if TYPE_CHECKING:
     from directrix.measures.base import RankingMeasure
 
+# Documents of full lists that are evaluated at a time, which bounds the memory.
 _ROWS = 1 << 22
+# Ranks at which the bias is computed: a list for each, so time and memory grow with their square.
 _MOST_RANKS = 500
-_BIAS = 0.25  # mean absolute bias over ranks, relative to the mean value
+# Largest mean absolute bias over ranks, relative to the mean value, for which an estimate is given.
+_BIAS = 0.25
 
 
 def note_of(probability: Float64Array, untold: Sequence[str]) -> str:
@@ -81,18 +84,20 @@ def estimates_for_full_lists(
     order = np.lexsort((-scores, query))
     is_drawn = probability[order] < 1.0
     total = np.append(0.0, np.cumsum(np.where(is_drawn, 1.0 / probability[order], 0.0)))
-    start = total[qptr[query]]  # of the list of each document; rounded so that errors do not add up
+    # Copies are differences of rounded sums since the start of the list, so their errors do not add up. The
+    # small number makes up for a sum that rounding has left just below a half.
+    start = total[qptr[query]]
     rounded = np.floor(np.stack([total[:-1], total[1:]]) - start + 0.5 + 1e-6)
     copies = np.where(is_drawn, rounded[1] - rounded[0], 1.0).astype(np.int64)
     ends = np.append(0, np.cumsum(copies))[qptr]
     values = []
     bounds = query_chunks(ends, _ROWS)
     for first, last in itertools.pairwise(bounds):
-        part = slice(qptr[first], qptr[last])
-        rows = np.repeat(order[part], copies[part])
-        part_ptr = ends[first : last + 1] - ends[first]
-        values.append(Prepared(measures, labels[rows], part_ptr)(scores[rows]))
-    return [np.concatenate(part) for part in zip(*values, strict=True)]
+        docs = slice(qptr[first], qptr[last])
+        rows = np.repeat(order[docs], copies[docs])
+        local = ends[first : last + 1] - ends[first]
+        values.append(Prepared(measures, labels[rows], local)(scores[rows]))
+    return [np.concatenate(chunks) for chunks in zip(*values, strict=True)]
 
 
 def are_told(
@@ -113,14 +118,17 @@ def are_told(
         return [True] * len(measures)
     rank = np.arange(1, n + 1)
     of_lists = np.zeros((n * n, *labels.shape[1:]))
-    of_lists[:: n + 1].reshape(n, -1)[:, 0] = np.nanmax(labels)  # list r has its relevant document at rank r
+    # List r has its one relevant document at rank r.
+    of_lists[:: n + 1].reshape(n, -1)[:, 0] = np.nanmax(labels)
     scores = np.tile(-rank.astype(np.float64), n)
     drawn = np.arange(n)
     estimated = np.minimum(np.floor(drawn / p + 0.5 + 1e-6).astype(np.int64), n - 1)
+    # Each of the rank - 1 documents above is drawn with probability p, so their number is binomial.
     chance = binom.pmf(drawn, rank[:, None] - 1, p)
     weights, told = np.stack([np.ones(n), 1.0 / rank]), []
     values = Prepared(measures, of_lists, n * np.arange(n + 1))(scores)
     for measure, value in zip(measures, values, strict=True):
-        bias, size = chance @ value[estimated] - value, 1.0 if measure.unit else value  # logarithms have no 0
+        # A measure with a unit has logarithms as values. They have no zero, so their bias is compared with 1.
+        bias, size = chance @ value[estimated] - value, 1.0 if measure.unit else value
         told.append(bool((weights @ np.abs(bias) <= _BIAS * (weights @ np.abs(size + 0.0 * value))).all()))
     return told

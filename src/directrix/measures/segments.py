@@ -25,10 +25,10 @@ def segments_of(
         if not is_missing(segment):
             members.setdefault(segment, []).append(place)
     if not members:
-        known = f"; its first query is {next(iter(by))!r}" if is_dict(by) and by else ""
+        hint = f"; its first query is {next(iter(by))!r}" if is_dict(by) and by else ""
         first = query_ids[0] if query_ids else None
         raise InputError(
-            f"by has no segment for any of {len(query_ids)} queries, the first of which is {first!r}{known}. "
+            f"by has no segment for any of {len(query_ids)} queries, the first of which is {first!r}{hint}. "
             "Give a mapping of query to segment with the same identifiers, of the same type."
         )
     if lacking := len(query_ids) - sum(map(len, members.values())):
@@ -36,6 +36,7 @@ def segments_of(
             f"{lacking} of {len(query_ids)} queries have no segment; they count only in the total.",
             stacklevel=3,
         )
+    # Names of different types cannot be compared, so they are sorted by type first.
     return {name: members[name] for name in sorted(members, key=lambda name: (str(type(name)), name))}
 
 
@@ -53,6 +54,7 @@ def _of_rows(by: Any, query_ids: Sequence[Hashable], qptr: Int64Array, rows: Int
         )
     of_query = []
     for query, low, high in zip(query_ids, qptr[:-1], qptr[1:], strict=True):
+        # NaN is not equal to itself, so every missing value becomes None.
         names = dict.fromkeys(None if is_missing(cells[row]) else cells[row] for row in rows[low:high])
         if len(names) > 1:
             first, second, *_ = names

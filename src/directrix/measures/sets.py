@@ -14,7 +14,8 @@ from directrix.measures.prepared import Ranking, Ties
 from directrix.parameters import Checks, number
 from directrix.types import Float64Array
 
-_FLOOR = 1e-5  # of trec_eval: a query without a hit does not make the geometric mean 0
+# trec_eval's smallest average precision: a query without a hit does not make the geometric mean 0.
+_FLOOR = 1e-5
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

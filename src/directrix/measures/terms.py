@@ -1,4 +1,13 @@
-"""Terms of a measure: gains of labels, discounts of ranks, normalizers, and their sum."""
+"""Terms of a measure: gains of labels, discounts of ranks, normalizers, and their sum.
+
+In: labels and the boundaries of queries. Out: the `Terms` of a measure, from which its value, line search and
+surrogates are derived:
+
+>>> from directrix import NDCG
+>>> terms = NDCG().terms(np.array([2.0, 0.0, 1.0]), np.array([0, 3]))
+>>> terms.worth, terms.discount.round(3), terms.norm.round(3)
+(array([3., 0., 1.]), array([1.   , 0.631, 0.5  ]), array([3.631]))
+"""
 
 from __future__ import annotations
 
@@ -67,7 +76,8 @@ def over_queries(per_doc: Float64Array, norm: Float64Array, qptr: Int64Array) ->
     return per_doc * np.repeat(inverse, np.diff(qptr))
 
 
-@lru_cache(maxsize=8)  # every step of a training asks for the same
+# Every step of a training run asks for the same curve.
+@lru_cache(maxsize=8)
 def curve_through(discounts: bytes) -> Between:
     """Return a smooth monotone curve through float64 discounts of the ranks 1, 2, ..."""
     from scipy.interpolate import PchipInterpolator
@@ -81,6 +91,7 @@ def curve_through(discounts: bytes) -> Between:
 HIGHEST_EXPONENT = 1000
 """Highest label whose gain 2**label - 1, and sums of such, are floats."""
 
+# The squared gain of this label is 2**512, so sums of squares stay far below 2**1024, the limit of floats.
 _HIGHEST_SQUARED = 256
 
 Gain = Literal["exp", "linear"]
@@ -139,7 +150,7 @@ def discounts(n: int, discount: Discount = "log2") -> Float64Array:
     >>> discounts(4, "letor3")
     array([1.        , 1.        , 0.63092975, 0.5       ])
     """
-    # tables grow by doubling, so that lists of many lengths share a few of them
+    # Tables grow by doubling, so that lists of many lengths share a few of them.
     return _table(max(64, 1 << (n - 1).bit_length()), discount)[:n]
 
 
@@ -156,7 +167,8 @@ def _table(n: int, discount: Discount) -> Float64Array:
     elif discount == "position":
         table = -rank
     elif discount == "letor3":
-        rank[0] = 2.0  # D(1) = D(2) = 1
+        # The logarithm of rank 1 is 0, so the script gives rank 1 the discount of rank 2.
+        rank[0] = 2.0
         table = 1.0 / np.log2(rank)
     else:
         table = 1.0 / np.log2(1.0 + rank)
@@ -180,9 +192,11 @@ class Sums(NamedTuple):
 
 def sums_of(form: Form, terms: Terms, qptr: Int64Array, empty_value: float) -> Sums:
     """Return the terms in the form that kernels use; ``empty_value`` is that of a query without gains."""
+    # Gains may have any sign, so only their magnitudes show that a query has none.
     is_empty = (query_sums(np.abs(terms.worth), qptr) <= 0.0) | (terms.norm <= 0.0)
     scale = np.divide(1.0, terms.norm, out=np.zeros(len(qptr) - 1), where=~is_empty)
     constant = np.where(is_empty, empty_value, 1.0 if form == "pairs" else 0.0)
+    # With partial sums, a kernel gets the discounts of all ranks of a tied group from two entries.
     table = np.append(0.0, np.cumsum(terms.discount))
     return Sums(FORMS.index(form), terms.worth, terms.cutoff, table, scale, constant)
 
@@ -208,11 +222,15 @@ def _grouped(
     size, factor, passed = np.diff(gptr), worth, np.ones(1)
     dptr = np.zeros(len(gptr), np.int64)
     if sums.form == CASCADE:
+        # The kernel needs the chance to get past the first 0, 1, ... documents of each group. Places past the
+        # cut-off are not needed.
         counted = np.repeat(sums.cutoff, np.diff(qptr))[gptr[:-1]]
         dptr = np.append(0, np.cumsum(np.minimum(size, counted) + 1))
         passed = np.empty(dptr[-1])
         chances(worth, gptr, dptr, passed)
-        factor = np.log(np.maximum(1.0 - worth, 1e-300))  # finite, so that it can be taken away again
+        # The logarithm stays finite, so that a group which moves can be taken away from a sum again.
+        factor = np.log(np.maximum(1.0 - worth, 1e-300))
+    # Only if documents tie is there anything to add up.
     if len(size) < len(worth):
         worth, factor = np.add.reduceat(worth, gptr[:-1]), np.add.reduceat(factor, gptr[:-1])
         s, u = s[gptr[:-1]], u[gptr[:-1]]
@@ -234,11 +252,13 @@ def line_groups(
     order of ``second``, or of the input; with ``tied`` they share their ranks, otherwise each is a group.
     """
     query = np.repeat(np.arange(len(qptr) - 1), np.diff(qptr))
+    # At the left end, t is minus infinity, so the lowest u has the highest score; s decides between equal u.
     order = np.lexsort((-s, u, query) if second is None else (second, -s, u, query))
     s, u = s[order], u[order]
     first = np.ones(len(s), dtype=bool)
     if tied:
         first[1:] = (s[1:] != s[:-1]) | (u[1:] != u[:-1])
+        # A group never joins documents of two queries.
         first[qptr[:-1][np.diff(qptr) > 0]] = True
     return _grouped(first, sums.worth[order], qptr, sums, s, u)
 
@@ -256,6 +276,7 @@ def value_of(form: Form, terms: Terms, ranking: Ranking, empty_value: float) -> 
 
     qptr = ranking.qptr
     sums = sums_of(form, terms, qptr, empty_value)
+    # Documents that were not retrieved come last, so a lower cut-off excludes them.
     sums = sums._replace(cutoff=np.minimum(sums.cutoff, ranking.retrieved))
     first = np.zeros(len(sums.worth), dtype=np.bool_)
     group_starts(ranking.ends, first)
@@ -263,5 +284,7 @@ def value_of(form: Form, terms: Terms, ranking: Ranking, empty_value: float) -> 
     state = empty_state(groups)
     earned = np.empty(len(qptr) - 1)
     spec = sums.cutoff, sums.table, groups.passed
+    # The line search begins with the values of one ranking, and this is all that is needed here. At minus
+    # infinity the kernel reads no scores, so the gains stand in for them.
     begin(sums.form, groups.qptr, 0, len(earned), spec, groups.arrays, -np.inf, state, earned)
     return sums.constant + sums.scale * earned

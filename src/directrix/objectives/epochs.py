@@ -7,9 +7,8 @@ Python call per step takes thirty times as long as the step itself (docs/decisio
 >>> import numpy as np, directrix as dx
 >>> objective = dx.linear_objective(dx.data.make_cubic(5, 10, 4, seed=0), "ListNet")
 >>> params = np.zeros(4)
->>> loss = fused_epoch(objective.source, objective.surrogate, params, np.arange(5), 1, 0.1, objective.penalty)
->>> params.any()
-np.True_
+>>> fused_epoch(objective.source, objective.surrogate, params, np.arange(5), 1, 0.1, objective.penalty) > 0
+True
 """
 
 from __future__ import annotations
@@ -50,7 +49,8 @@ def fused_epoch(
     if type(source.model) is not LinearModel or not _is_one_chunk(surrogate):
         return None
     usual = batch * source.queries.n_docs / source.queries.n_queries
-    if batch > 1 and usual > source.docs_per_thread:  # several threads are faster
+    # For large batches, several threads are faster than one kernel.
+    if batch > 1 and usual > source.docs_per_thread:
         return None
     return _linear_epoch(
         source, with_noise_of(order, surrogate), params, order, min(batch, len(order)), steps
@@ -81,7 +81,7 @@ def _linear_epoch(
     """Run the epoch of a linear model; ``steps`` are the arguments of the kernel `descend`."""
     from directrix.objectives._kernels.epochs import epoch_of
 
-    # kernels read without checks, past the end of fewer parameters
+    # Kernels do not check indices, and would read past the end of fewer parameters.
     one_per_feature(params, source.queries.n_features, "params")
     whole = source.whole
     out = np.empty(len(whole.weight)), np.empty(len(whole.rows), whole.rows.dtype)
@@ -98,11 +98,13 @@ def _lambda_epoch(
 
     model, n_features = source.model, source.queries.n_features
     if isinstance(model, MLPModel):
-        model.layers(params, n_features)  # checks the number of parameters
+        # Splitting the parameters into layers checks their number.
+        model.layers(params, n_features)
     else:
         one_per_feature(params, n_features, "params")
     whole = source.whole
     *arrays, constant = whole.prepared
+    # Boundaries of the queries in the order of the epoch, in which the kernel writes the rankings.
     places = np.append(0, np.cumsum(np.diff(whole.qptr)[order]))
     ranking, value = surrogate.new_ranking(int(places[-1])), np.zeros(len(order))
     problem = *surrogate.arguments(), tuple(arrays), whole.weight, whole.qptr, places, ranking
@@ -112,5 +114,6 @@ def _lambda_epoch(
         loss = hidden_epoch(whole.rows, problem, order, layer, ALL_KEPT, steps, value, params)
     else:
         loss = linear_epoch(whole.rows, problem, order, steps, value, params)
+    # The kernel adds the penalty of each step; the measure is computed for all rankings at once.
     value += surrogate.ranked_value(ranking, places, None if constant is None else constant[order])
     return float(loss - np.mean(whole.weight[order] * value))

@@ -90,6 +90,7 @@ class DataObjective:
         self, value: float, grad: Float64Array, params: Float64Array, n_queries: int
     ) -> tuple[float, Float64Array]:
         """Loss and gradient from the sums over this number of queries."""
+        # A batch is divided by its own number of queries, so its expectation is the loss of all.
         scale = -1.0 / n_queries
         if not self.penalty.strength:
             return scale * value, scale * grad
@@ -164,6 +165,7 @@ class DataObjective:
                 last = min(first + batch, len(order))
                 value, slope = sums(first, last, params)
                 loss, grad = self._with_penalty(value, slope, params, last - first)
+                # The loss before a step comes with its gradient, so the mean costs nothing.
                 losses.append(loss)
                 step(grad)
         return float(np.mean(losses))
@@ -192,7 +194,8 @@ class DataObjective:
         other = surrogate.with_share(share)
         if other is surrogate:
             return self
-        if type(other) is not type(surrogate):  # it prepares other arrays of the labels
+        # A surrogate of another class prepares other arrays of the labels.
+        if type(other) is not type(surrogate):
             weights = source.query_weight, source.doc_weight
             source = _SOURCES[source.queries.held].cut(source.queries, other, source.model, *weights)
         return replace(self, source=source, surrogate=other)
@@ -292,6 +295,7 @@ def make_objective(
     check_gains(queries, parsed)
     weight = weights_of(query_weight, queries.n_queries, "query_weight", "query")
     if query_weight is not None:
+        # With a mean of 1, sums of weighted queries are divided by their number, as without weights.
         weight = weight / weight.mean()
     documents = (
         None if doc_weight is None else weights_of(doc_weight, queries.n_docs, "doc_weight", "document")

@@ -52,7 +52,8 @@ class Bounds:
 
     def nearest(self, params: Float64Array) -> Float64Array:
         """Return the point within the bounds that is nearest to the parameters."""
-        inside: Float64Array = np.clip(params, self.low, self.high) + 0.0  # no -0.0
+        # Adding 0.0 turns -0.0 into 0.0.
+        inside: Float64Array = np.clip(params, self.low, self.high) + 0.0
         return inside
 
     def holds(self, params: Float64Array) -> bool:

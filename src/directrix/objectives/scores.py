@@ -79,6 +79,7 @@ class ScoreObjective:
         """
         surrogate, qptr = self._surrogate.redraw(*draw), self._qptr
         value, grad, curvature = surrogate.value_grad_curvature(scores, self._prepared, qptr)
+        # Training begins at scores of 0, where a surrogate may have no slope.
         if not scores.any() and is_dead(grad, self.queries):
             if not surrogate.stationary_at_ties:
                 warn_of_dead_start(self.surrogate, "Only the first tree learns, from the gains of the labels")
@@ -94,6 +95,7 @@ def newton_step(grad: Float64Array, curvature: Float64Array) -> tuple[Float64Arr
     Only their ratio determines the step. With mean 1, thresholds of boosters count documents; the floor is
     for documents of queries that cannot improve.
     """
+    # If no query can improve, all curvatures are 0.
     mean = float(curvature.mean()) or 1.0
     return grad / mean, np.maximum(curvature / mean, 1e-6)
 
@@ -115,11 +117,13 @@ def warn_of_dead_start(surrogate: Any, consequence: str) -> None:
 
 def check_start(params: FloatArray, grad: FloatArray, objective: Any) -> None:
     """Warn if training begins at parameters of zero, hence equal scores, where the surrogate has no slope."""
-    source = getattr(objective, "source", None)  # absent from a user's own objective
+    # A user's own objective has no source, and is not checked.
+    source = getattr(objective, "source", None)
     if source is None or params.any() or np.abs(grad).max(initial=0.0) > _DEAD:
         return
     surrogate, queries = objective.surrogate, source.queries
-    if hasattr(queries, "qptr"):  # constant features would hide a slope
+    # The slope is taken in the scores, because constant features would hide it in the parameters.
+    if hasattr(queries, "qptr"):
         grad = surrogate.value_and_grad(np.zeros(len(queries.labels)), queries.labels, queries.qptr)[1]
     if is_dead(grad, queries):
         consequence = "It learns nothing; begin elsewhere, e.g. with LinearRanker(start='regression')"

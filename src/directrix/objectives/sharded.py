@@ -38,7 +38,8 @@ class Sharded(Source):
         """The preparation of every shard."""
         scale = self.queries.features.scale
         preparation = Preparation(self.surrogate, self.model, scale, self.convexified_at)
-        _ = preparation.key  # computed here, and sent with it
+        # The key is cached with the preparation, so it is computed once here and not in every worker.
+        _ = preparation.key
         return preparation
 
     @cached_property
@@ -92,6 +93,7 @@ class Preparation:
     def source(self, shard: OpenShard) -> InParts:
         """Return the source of one shard; features stay in the file if the model is linear."""
         check_code(self.key, self.fields)
+        # Only linear models read a file block by block, and convexifying needs all scores at once.
         in_memory = not isinstance(self.model, LinearModel) or self.convexified_at is not None
         queries = shard.queries(self.scale, in_memory=in_memory)
         source = LOCAL[queries.held].cut(queries, self.surrogate, self.model, np.ones(queries.n_queries))
@@ -116,6 +118,7 @@ class SumsOfGradients(Question):
         some = None
         if self.queries is not None:
             first, last = self.starts[shard.number : shard.number + 2]
+            # Positions count over all shards; this shard takes its own and counts from 0.
             some = self.queries[(self.queries >= first) & (self.queries < last)] - first
             if not len(some):
                 return np.zeros(1 + len(self.params))

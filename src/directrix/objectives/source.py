@@ -1,7 +1,14 @@
 """Sources of the parts of an objective, and `Memory`, whose features are in memory.
 
-`Stream`, whose features remain in a file, is in `directrix.objectives.stream`; `Sharded` in
-`directrix.objectives.sharded`.
+In: queries, a surrogate and a model. Out: sums of the surrogate over queries, and their gradient with respect
+to the parameters. `Stream`, whose features remain in a file, is in `directrix.objectives.stream`, and
+`Sharded` in `directrix.objectives.sharded`.
+
+>>> import directrix as dx
+>>> source = dx.linear_objective(dx.data.make_cubic(5, 10, 4, seed=0), "ApproxNDCG").source
+>>> value, grad = source.sums(dx.ApproxNDCG(), np.zeros(4))
+>>> type(source).__name__, len(source.parts), grad.shape
+('Memory', 1, (4,))
 """
 
 from __future__ import annotations
@@ -58,6 +65,7 @@ class Part(NamedTuple):
         With a seed the model draws random numbers (dropout), which depend on the seed and on ``place``.
         """
         rows = self.rows() if callable(self.rows) else self.rows
+        # Only models with dropout take a seed.
         drawn = {} if seed is None else {"seed": (seed, self.place)}
         scores, cache = model.forward(params, rows, **drawn)
         n_queries = len(self.weight)
@@ -72,6 +80,7 @@ def docs_per_part(features: Any, model: Model, *, as_dense: bool = False) -> int
     """Return the number of documents whose features, with the model's arrays for them, fill a part."""
     per_doc = row_bytes(features, as_dense=as_dense)
     per_doc += float(getattr(model, "floats_per_row", 0) * features.dtype.itemsize)
+    # The lower limit keeps calls few where a document has very many features.
     return max(256, int(_BYTES_PER_PART / max(per_doc, 1.0)))
 
 
@@ -84,6 +93,7 @@ def concatenated(prepared: Sequence[Any], entries: tuple[str, ...]) -> Any:
     def joined(unit: str, arrays: tuple[Any, ...]) -> Any:
         if arrays[0] is None:
             return None
+        # Arrays of the whole data, such as discounts, differ in length only: the longest serves all parts.
         return max(arrays, key=np.size) if unit == "data" else np.concatenate(arrays)
 
     columns = zip(*prepared, strict=True)
@@ -111,6 +121,7 @@ def runs(bounds: list[int], first: int, last: int, docs_at_once: int) -> list[tu
     faster for small batches.
     """
     begin, total = bounds[first], bounds[last] - bounds[first]
+    # The number of runs is rounded up, and they share the documents evenly.
     count = -(-total // docs_at_once)
     cuts = (bisect_left(bounds, begin + i * total // count, first, last) for i in range(1, count))
     return list(pairwise(sorted({first, last, *cuts})))
@@ -192,7 +203,7 @@ class InParts(Source):
     @property
     def docs_per_thread(self) -> int:
         """A batch of more documents is shared among threads."""
-        # dropout is drawn by share: sparse features and dense ones then need the same shares
+        # Dropout is drawn for each part of a batch, so sparse features need the same parts as dense ones.
         as_dense = bool(getattr(self.model, "dropout", 0.0))
         return docs_per_part(self.queries.features, self.model, as_dense=as_dense) // 2
 
@@ -207,7 +218,8 @@ class InParts(Source):
 
     def _convexify(self, part: Part) -> Part:
         scores, _ = self.model.forward(self.convexified_at, part.rows)  # type: ignore[arg-type]
-        surrogate: Any = self.surrogate  # one that `DataObjective.convexified` has accepted
+        # `DataObjective.convexified` has checked that the surrogate has ``convexify``.
+        surrogate: Any = self.surrogate
         return part._replace(prepared=surrogate.convexify(scores, part.prepared, part.qptr))
 
     def sums(self, surrogate: Surrogate, params: Float64Array, queries: Int64Array | None = None) -> Gradient:
@@ -215,14 +227,18 @@ class InParts(Source):
         source, parts = self, self.parts
         if queries is not None:
             source, order = self.in_memory(self.checked(queries))
+            # The queries are one batch, which is cut into parts as in an epoch.
             parts = source.batches(order)(0, len(order))
-        with one_blas_thread():  # here and not in the models: once per gradient, not once per part
+        # BLAS is limited here, once per gradient; in the models it would be once per part.
+        with one_blas_thread():
             return source.added(surrogate, parts, params)
 
     def added(
         self, surrogate: Surrogate, parts: Sequence[Part], params: Float64Array, seed: int | None = None
     ) -> Gradient:
         """Return the sums over parts, added in their order: the same bits for any number of threads."""
+        # Gradients wait until they can be added in order. Wide models limit their number, but each thread
+        # needs a few.
         at_once = max(4 * get_threads(), _FLOATS_AT_ONCE // max(params.size, 1))
         value, grad = 0.0, np.zeros(len(params))
 
@@ -252,6 +268,7 @@ class InParts(Source):
 class Memory(InParts):
     """Queries whose features are in memory."""
 
+    # Parts of one query each, kept from one epoch to the next.
     _single: dict[int, Part] = field(default_factory=dict, init=False, repr=False)
 
     def _rows(self, first: int, last: int) -> Any:
@@ -313,6 +330,8 @@ class Memory(InParts):
         are sorted once for the whole order, so a part takes slices of them.
         """
         entries = self.surrogate.entries
+        # Without known entries, or with rows that the model prepares, nothing can be sliced: every query is a
+        # part.
         if entries is None or hasattr(self.model, "prepare"):
             return lambda first, last: [
                 self._single_part(int(q))._replace(place=first + i) for i, q in enumerate(order[first:last])
@@ -322,6 +341,7 @@ class Memory(InParts):
         sizes = ends - starts
         qptr, weight = np.append(0, np.cumsum(sizes)), whole.weight[order]
         bounds = qptr.tolist()
+        # The arrays are put in the order of the epoch here, so that every batch is a slice of them.
         prepared = _taken(whole.prepared, entries, {"document": rows_of(starts, sizes), "query": order})
 
         def part(first: int, last: int) -> Part:

@@ -50,7 +50,7 @@ class Stream(InParts):
         groups = list(self._groups(parts))
         spans = [(parts[a].rows.first, parts[b - 1].rows.last) for a, b in groups]
         for (begin, end), rows in zip(groups, self.queries.features.spans(spans), strict=True):
-
+            # Defaults bind the block of this iteration, because threads call the function.
             def run(p: int, begin: int = begin, rows: Array = rows) -> None:
                 part, offset = parts[begin + p], parts[begin].rows.first
                 part_rows = rows[part.rows.first - offset : part.rows.last - offset]
@@ -61,6 +61,7 @@ class Stream(InParts):
 
     def _groups(self, parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
         """Runs of parts that lie one after another in the file and fill a block."""
+        # Rows whose features fill a block.
         most = BLOCK_BYTES // max(self.queries.n_features * self.queries.features.dtype.itemsize, 1)
         begin = 0
         for p in range(1, len(parts) + 1):
@@ -84,7 +85,9 @@ class Stream(InParts):
 
     def reading_order(self, order: Int64Array) -> Int64Array:
         """Return the same queries in the order in which an epoch visits them."""
+        # Blocks are visited in the order in which their first queries come in the order that was given.
         _, first, which = np.unique(self._block_of(order), return_index=True, return_inverse=True)
+        # A stable sort keeps the given order within each block.
         turn: Int64Array = order[np.argsort(first[which], kind="stable")]
         return turn
 
@@ -93,6 +96,7 @@ class Stream(InParts):
         """Query boundaries of the blocks, (n_blocks + 1,)."""
         q = self.queries
         bounds = block_bounds(q.qptr, q.n_features * q.features.dtype.itemsize)
+        # Blocks end at boundaries of queries, so each boundary of rows is found among them.
         starts: Int64Array = np.append(np.searchsorted(q.qptr, bounds[:-1]), q.n_queries)
         return starts
 

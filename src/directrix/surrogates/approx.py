@@ -13,6 +13,11 @@ which a ``share`` of the discount ignores it, see `CutOff`.
 
 All of them cost O(R n) pairs for R documents that matter out of n, and only pairs inside the sigmoid's band
 for large alpha. They need O(n) memory per query.
+
+>>> query = np.array([0.2, 0.1]), np.array([0.0, 1.0]), np.array([0, 2])  # scores, labels, qptr
+>>> value, grad = ApproxNDCG(alpha=10.0).value_and_grad(*query)
+>>> bool(0.63 < value[0] < 1.0), bool(grad[1] > 0.0)  # smoother than nDCG, which is 0.63
+(True, True)
 """
 
 from __future__ import annotations
@@ -45,9 +50,10 @@ from directrix.surrogates.base import (
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 Sigmoid = Literal["logistic", "tanh", "arctan", "erf"]
+# Number of each sigmoid in the kernels, and factor on its steepness: (1 + tanh z)/2 is logistic(2 z).
 _SIGMOIDS: dict[str, tuple[int, float]] = {
     "logistic": (0, 1.0),
-    "tanh": (0, 2.0),  # (1 + tanh z)/2 = logistic(2 z)
+    "tanh": (0, 2.0),
     "arctan": (1, 1.0),
     "erf": (2, 1.0),
 }
@@ -107,6 +113,7 @@ def soft_ranks(
     scores, _, bounds = check_ranking(scores, np.zeros(scores.size), bounds)
     kind, factor = sigmoid_code(sigmoid)
     scores, bounds = writable(scores), writable(bounds)
+    # The kernel computes ranks of documents with a gain, so here every document has one.
     data = scores, np.ones(len(scores)), bounds
     ranks, no_grad = np.zeros(len(scores)), (np.zeros_like(scores), False)
     in_chunks(lambda *chunk: pull_chunk(kind, factor * alpha, *data, *chunk, ranks, *no_grad), bounds)
@@ -132,6 +139,7 @@ class SoftRanks(CutOff):
         """
         smoothing, copy = positive(smoothing, "smoothing", f"{type(self).__name__}.at"), cast("Any", self)
         has_beta = any(field.name == "beta" for field in fields(copy))
+        # Both steepnesses grow together, so that truncations get sharper as ranks do.
         beta = {"beta": copy.beta / self.alpha / smoothing} if has_beta else {}
         return cast("Self", replace(copy, alpha=1.0 / smoothing, **beta))
 
@@ -453,17 +461,18 @@ class ApproxMeasure(SoftRanks):
 
     def discount(self, n: int) -> Between:
         """Return the smooth discount of the ranks of queries of up to n documents, and its slope."""
-        own, share = self.measure.discount_between(n), self.share
+        cut_discount, share = self.measure.discount_between(n), self.share
+        # Both discounts agree at rank 1, where log2(1 + rank) is 1; log1p is in units of log(2).
         first = share * float(self.measure.discounts(1)[0]) * np.log(2.0)
 
         def mixed(ranks: Float64Array) -> tuple[Float64Array, Float64Array]:
-            value, slope = own(ranks)
+            value, slope = cut_discount(ranks)
             log = np.log1p(ranks)
             return (1.0 - share) * value + first / log, (1.0 - share) * slope - first / (
                 log**2 * (1.0 + ranks)
             )
 
-        return mixed if share else own
+        return mixed if share else cut_discount
 
     def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Float64Array]:
         """Return the gain of every document divided by the normalizer of its query."""
@@ -478,13 +487,17 @@ class ApproxMeasure(SoftRanks):
         lo, hi = qptr[first], qptr[last]
         local, worth = qptr[first : last + 1] - lo, prepared[0][lo:hi]
         kind, factor = sigmoid_code(self.sigmoid)
-        one = kind, factor * self.alpha, scores[lo:hi]
-        ranks, grad = np.zeros(hi - lo), np.zeros_like(one[2])
-        pull_chunk(*one, worth, local, 0, last - first, ranks, grad, False)  # noqa: FBT003
+        kernel_data = kind, factor * self.alpha, scores[lo:hi]
+        ranks, grad = np.zeros(hi - lo), np.zeros_like(kernel_data[2])
+        # The first pass only computes soft ranks: kernels cannot call the discount, which may be a user's
+        # function.
+        pull_chunk(*kernel_data, worth, local, 0, last - first, ranks, grad, False)  # noqa: FBT003
         earns = worth != 0.0
         value, slope = np.zeros(hi - lo), np.zeros(hi - lo)
+        # Only documents with a gain need the discount of their rank.
         if earns.any():
             discount, steps = self.discount(int(np.diff(local).max()))(ranks[earns])
             value[earns], slope[earns] = worth[earns] * discount, worth[earns] * steps
-        pull_chunk(*one, slope, local, 0, last - first, ranks, grad, True)  # noqa: FBT003
+        # The second pass distributes the slopes by rank over the documents that make up each rank.
+        pull_chunk(*kernel_data, slope, local, 0, last - first, ranks, grad, True)  # noqa: FBT003
         out[0][first:last], out[1][lo:hi] = query_sums(value, local), grad

@@ -1,4 +1,15 @@
-"""Base classes of surrogates: compiled kernels, measures and noise; checks of their parameters."""
+"""Base classes of surrogates: compiled kernels, measures and noise; checks of their parameters.
+
+In: scores, labels and the boundaries of queries. Out: the value of every query, and its gradient with respect
+to the scores. Objectives prepare the labels once, and fill values and gradients chunk by chunk:
+
+>>> import directrix as dx
+>>> surrogate, qptr = dx.ApproxNDCG(), np.array([0, 2])
+>>> prepared = surrogate.prepare(np.array([0.0, 1.0]), qptr)
+>>> value, grad = surrogate.fill_all(np.zeros(2), prepared, qptr)
+>>> value.shape, bool(grad[1] > 0.0)
+((1,), True)
+"""
 
 from __future__ import annotations
 
@@ -20,6 +31,7 @@ from directrix.parameters import check_fields, positive
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Float64Array, FloatArray, Int64Array, Surrogate
 
+# Names of properties that several surrogates share.
 SMOOTH = frozenset({"smooth", "shift_invariant", "tends_to_measure"})
 PULLS = frozenset({"pulls_at_ties"})
 FIRST_SHARE = 0.9
@@ -63,15 +75,15 @@ class KernelSurrogate(ABC):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        own: Any = self
-        if any(field.name == "measure" for field in fields(own)):
-            object.__setattr__(self, "measure", parse_measure(own.measure))
+        surrogate: Any = self
+        if any(field.name == "measure" for field in fields(surrogate)):
+            object.__setattr__(self, "measure", parse_measure(surrogate.measure))
 
     def __repr__(self) -> str:
         """Return text that parses back, if the first field is a measure or a surrogate."""
         first, *others = fields(cast("Any", self))
-        of = getattr(self, first.name)
-        text = of.name if isinstance(of, RankingMeasure) else repr(of)
+        inner = getattr(self, first.name)
+        text = inner.name if isinstance(inner, RankingMeasure) else repr(inner)
         arguments = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in others)
         return f"{type(self).__name__}({text!r}, {arguments})"
 
@@ -175,6 +187,7 @@ class KernelSurrogate(ABC):
         """
         if not hasattr(self, "draw"):
             return self
+        # A seed sequence mixes its numbers, so neighboring trees or epochs get unrelated noise.
         state = np.random.SeedSequence([self.draw, *numbers]).generate_state(1)
         return replace(self, draw=int(state[0] >> 1))  # type: ignore[type-var]
 
@@ -216,6 +229,7 @@ class KernelSurrogate(ABC):
             square of a score of 1e155 does.
         """
         scores, labels, qptr = check_ranking(scores, labels, qptr, signed=self.adds_gains)
+        # Read-only arrays are another type to Numba, for which it would compile the kernel again.
         scores, qptr = writable(scores), writable(qptr)
         value, grad = self.fill_all(scores, self.prepare(labels, qptr), qptr)
         if np.isinf(value).any():
@@ -288,6 +302,8 @@ class CutOff(Smoothed):
         """Return a copy with this ``share``; itself without a cut-off, or if ``below`` is set already."""
         if self.below or not self.has_cut:
             return self
+        # The root inverts the power of `share`. The floor keeps ``below`` above 0, which marks a copy that
+        # has a share.
         return replace(self, below=max(share ** (1.0 / self._power), 1e-300))  # type: ignore[type-var]
 
 
@@ -302,7 +318,8 @@ class MeasureSurrogate(KernelSurrogate):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.measure  # checks what it has in common with the surrogate
+        # Making the measure checks the fields that the surrogate shares with it.
+        _ = self.measure
 
     @property
     def properties(self) -> frozenset[str]:
@@ -352,6 +369,7 @@ def terms_of(surrogate: Any, labels: Float64Array, qptr: Int64Array) -> Terms:
     """Return the terms of the surrogate's measure; raise `InputError` unless its first k ranks count."""
     measure = surrogate.measure
     terms: Terms = measure.terms(labels, qptr)
+    # Kernels take one cut-off for all queries.
     if (terms.cutoff < np.minimum(np.diff(qptr), measure.depth)).any():
         raise InputError(
             f"{type(surrogate).__name__}({measure.name!r}): the number of ranks that count differs from "
@@ -373,6 +391,7 @@ def spread_curvature(grad: FloatArray, qptr: Int64Array, steepness: float) -> Fl
     error, needs another curvature. ``steepness`` is gamma, > 0, in 1 / units of score.
     """
     sizes = np.diff(qptr)
+    # Sums are in float64, whatever the precision of the scores.
     total = query_sums(np.abs(grad, dtype=np.float64), qptr)
     return np.repeat(steepness * total / np.maximum(sizes, 1), sizes)
 
@@ -395,6 +414,8 @@ def kernel_surrogate(surrogate: Surrogate) -> KernelSurrogate:
     A subclass that overrides ``value_and_grad`` has no kernels: inherited ones compute another function.
     """
     if isinstance(surrogate, KernelSurrogate):
+        # Training calls `fill`, so a class that changes only ``value_and_grad`` would be trained for another
+        # function.
         is_inherited = type(surrogate).value_and_grad is KernelSurrogate.value_and_grad
         return surrogate if is_inherited else _Plain(surrogate)
     return _Plain(surrogate)
@@ -447,7 +468,7 @@ def wrong_shapes(outcome: Any, n_queries: int, n_docs: int) -> str:
 
     NumPy would broadcast a mean over queries, or one slope for all documents, without an error.
     """
-    shapes = [np.shape(part) for part in outcome] if isinstance(outcome, tuple | list) else []
+    shapes = [np.shape(array) for array in outcome] if isinstance(outcome, tuple | list) else []
     if shapes == [(n_queries,), (n_docs,)]:
         return ""
     got = " and ".join(map(str, shapes)) or short_text(outcome)

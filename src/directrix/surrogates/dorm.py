@@ -20,10 +20,15 @@ class _Prepared(NamedTuple):
     """Arrays that depend on labels, and the coefficients of the perfect order if they are ``fixed``."""
 
     gains: Float64Array
+    """Gains of the documents."""
     worth: Float64Array
+    """Gains divided by the normalizers of their queries."""
     by_gain: Int64Array
+    """Positions within each query, by descending gain."""
     discount: Float64Array
+    """The function c of the ranks."""
     star: Float64Array
+    """Coefficient of every document in the perfect ranking; 0 unless ``fixed``."""
     fixed: bool
 
 
@@ -132,10 +137,12 @@ class Dorm(MeasureSurrogate):
         terms = terms_of(self, labels, qptr)
         worth, sizes = over_queries(terms.worth, terms.norm, qptr), np.diff(qptr)
         by_gain = np.lexsort((-terms.worth, np.repeat(np.arange(len(sizes)), sizes)))
+        # The kernels count the documents of a query from 0.
         by_gain -= np.repeat(qptr[:-1], sizes)
         c, star = self._c(terms.discount), np.zeros(len(labels))
         prepared = _Prepared(writable(terms.worth), worth, by_gain, c, star, fixed=False)
-        # Scores that all tie: every order of equal labels is as good as another.
+        # Scores that all tie: every order of equal labels is as good as another, and the coefficients are
+        # their mean.
         return _fixed_at(np.zeros(len(labels)), prepared, qptr) if self.ties == "mean" else prepared
 
     def convexify(self, scores: FloatArray, prepared: _Prepared, qptr: Int64Array) -> _Prepared:
@@ -165,6 +172,7 @@ class Dorm(MeasureSurrogate):
                 f"{self!r}: the discount rises with the rank, so sorting by scores is not the best "
                 "ranking; a discount that does not rise is needed."
             )
+        # A discount that stays level past the cut-off would not say where it is, so c drops to 0 there.
         if k < len(c) and c[k] == c[k - 1]:
             c[k:] = 0.0
         return c

@@ -132,6 +132,7 @@ class Gumbel(KernelSurrogate):
     def redraw(self, *numbers: int) -> Self:
         """Return a copy with other noise, also of the surrogate's own; see `KernelSurrogate.redraw`."""
         inner = self.surrogate
+        # A surrogate with noise of its own draws that again too.
         inner = inner.redraw(*numbers) if "random" in inner.properties else inner
         return replace(super().redraw(*numbers), surrogate=inner)
 
@@ -150,20 +151,22 @@ class Gumbel(KernelSurrogate):
     def fill(self, scores: FloatArray, prepared: Any, qptr: Int64Array, chunk: Chunk, out: Out) -> None:
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk
-        docs, part = slice(qptr[first], qptr[last]), slice(first, last)
+        docs, queries = slice(qptr[first], qptr[last]), slice(first, last)
         labels, local = prepared[0][docs], qptr[first : last + 1] - qptr[first]
-        # of all documents, as the prepared arrays are; only the chunk's part of the memory is touched
-        at, one = np.empty_like(scores), (np.zeros(len(out[0])), np.zeros_like(scores))
-        out[0][part], out[1][docs] = 0.0, 0.0
+        # The arrays have places for all documents, as the prepared ones do, but only those of the chunk are
+        # touched.
+        at, sample = np.empty_like(scores), (np.zeros(len(out[0])), np.zeros_like(scores))
+        out[0][queries], out[1][docs] = 0.0, 0.0
         for noisy in self._noisy(scores[docs], labels, local):
-            at[docs], one[0][part], one[1][docs] = noisy, 0.0, 0.0
-            self._inner.fill(at, prepared[1:], qptr, chunk, one)
-            out[0][part] += one[0][part] / self.samples
-            out[1][docs] += one[1][docs] / self.samples
+            at[docs], sample[0][queries], sample[1][docs] = noisy, 0.0, 0.0
+            self._inner.fill(at, prepared[1:], qptr, chunk, sample)
+            out[0][queries] += sample[0][queries] / self.samples
+            out[1][docs] += sample[1][docs] / self.samples
         if "value_free" in self.properties:
-            one[0][part] = 0.0
-            self._inner.fill(scores, prepared[1:], qptr, chunk, one)
-            out[0][part] = one[0][part]
+            # Lambdas have no value of their own: it is the measure of the ranking without noise.
+            sample[0][queries] = 0.0
+            self._inner.fill(scores, prepared[1:], qptr, chunk, sample)
+            out[0][queries] = sample[0][queries]
 
     def value_grad_curvature(
         self, scores: FloatArray, prepared: tuple[Any, ...], qptr: Int64Array
@@ -171,9 +174,9 @@ class Gumbel(KernelSurrogate):
         """See `KernelSurrogate.value_grad_curvature`; here means over the samples."""
         value, grad, curvature = np.zeros(len(qptr) - 1), np.zeros_like(scores), np.zeros_like(scores)
         for noisy in self._noisy(scores, prepared[0], qptr):
-            parts = self._inner.value_grad_curvature(noisy, prepared[1:], qptr)
-            for total, part in zip((value, grad, curvature), parts, strict=True):
-                total += (part / self.samples).astype(total.dtype)
+            outcome = self._inner.value_grad_curvature(noisy, prepared[1:], qptr)
+            for total, array in zip((value, grad, curvature), outcome, strict=True):
+                total += (array / self.samples).astype(total.dtype)
         if "value_free" in self.properties:
             value, _ = self._inner.fill_all(scores, prepared[1:], qptr)
         return value, grad, curvature

@@ -33,6 +33,7 @@ from directrix.types import Float64Array, FloatArray, Int64Array
 Construction = Literal[
     "ranknet-weight-pairs", "spring-smooth", "local-gradient", "local-cost", "discrete-bounded"
 ]
+# The kernels know constructions and choices of pairs by their positions here.
 _CONSTRUCTIONS: tuple[str, ...] = get_args(Construction)
 Pairs = Literal["all", "misranked", "missed", "missed-level"]
 _PAIRS: tuple[str, ...] = get_args(Pairs)
@@ -69,6 +70,7 @@ class SwapSurrogate(KernelSurrogate):
                 "measure; it supports nDCG, AP, RR, P@k, ERR and measures of their forms: type e.g. "
                 f"{owner}('nDCG@10')."
             )
+        # Three ranks tell whether the discount varies at all.
         is_constant = chosen.form in ("sum", "first_hit") and not np.ptp(chosen.discounts(3)) > 0.0
         if chosen.k is None and is_constant:
             raise InputError(
@@ -103,10 +105,12 @@ class SwapSurrogate(KernelSurrogate):
         sizes, depth, longest = np.diff(qptr), self.measure.depth, len(terms.discount)
         share = np.array(terms.discount)
         if self.is_cut:
+            # Ranks below the cut-off earn nothing, so a swap of two documents there changes nothing.
             share[min(depth, longest) :] = 0.0
+        # A query whose normalizer is 0 has no gain, and no lambdas.
         unit = np.divide(1.0, terms.norm, out=np.zeros(len(sizes)), where=terms.norm > 0.0)
-        part = self.measure.from_labels(labels, qptr)
-        return _Prepared(terms.worth * np.repeat(unit, sizes), unit, share, labels.copy(), part)
+        measure_arrays = self.measure.from_labels(labels, qptr)
+        return _Prepared(terms.worth * np.repeat(unit, sizes), unit, share, labels.copy(), measure_arrays)
 
     @property
     def is_cut(self) -> bool:
@@ -123,9 +127,11 @@ class SwapSurrogate(KernelSurrogate):
         first, last = chunk
         local = qptr[first : last + 1] - qptr[first]
         ranking = self.new_ranking(int(local[-1]))
-        worth, unit, share, labels, part, *more = prepared
+        worth, unit, share, labels, measure_arrays, *more = prepared
         self.kernel()(scores, worth, unit, share, labels, *more, qptr, chunk, ranking, *self.outputs(out))
-        out[0][first:last] += self.ranked_value(ranking, local, None if part is None else part[first:last])
+        # The kernel leaves the labels by rank in ``ranking``, from which the measure computes the value.
+        in_chunk = None if measure_arrays is None else measure_arrays[first:last]
+        out[0][first:last] += self.ranked_value(ranking, local, in_chunk)
 
     def new_ranking(self, n_docs: int) -> tuple[bool, Float64Array, Int64Array]:
         """Return whether ties form groups, and space for labels by rank and the ends of groups."""
@@ -354,6 +360,7 @@ class LambdaLoss(MeasureSurrogate):
 
     def arguments(self) -> tuple[Any, ...]:
         """Return the cut-off, the weight of LambdaRank's part, and mu."""
+        # NDCG-Loss2 is NDCG-Loss2++ with mu = 1 and without LambdaRank's part.
         is_sum = self.version == "NDCG-Loss2++"
         return ((self.k or WHOLE_LIST, float(is_sum), self.mu if is_sum else 1.0),)
 

@@ -127,6 +127,7 @@ class Regression(LossSurrogate):
         check_squared_gains(labels)
         relevant = labels > 0.0
         n_relevant = np.repeat(query_sums(relevant.astype(np.float64), qptr), sizes)
+        # Weights balance the two classes within each query; a single class gets all of the weight.
         same_class = np.where(relevant, n_relevant, np.repeat(sizes, sizes) - n_relevant)
         share = np.where((n_relevant > 0.0) & (n_relevant < np.repeat(sizes, sizes)), 0.5, 1.0)
         weight = share / same_class
@@ -164,8 +165,10 @@ class _Pairwise(LossSurrogate):
         sizes = np.diff(qptr)
         order, level = by_label(labels, qptr)
         levels = np.empty(len(labels), dtype=np.int64)
+        # Numbers of labels count over all queries, so the first one of each query is subtracted.
         levels[order] = level - level[np.repeat(qptr[:-1], sizes)]
-        # n^2 less the sum over documents of the number with the same label is twice the number of pairs
+        # The number of pairs with different labels is half of n^2 less the sum, over documents, of the number
+        # with the same label.
         alike = np.bincount(level)[level].astype(np.float64)
         pairs = 0.5 * (sizes.astype(np.float64) ** 2 - query_sums(alike, qptr))
         return levels, np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
@@ -258,6 +261,7 @@ class _TopOne(LossSurrogate):
         The gradient is P - p; where p is almost 0, p (1 - p) alone would make unbounded steps.
         """
         slope = grad.astype(np.float64)
+        # The gradient is P - p, so the shares of the scores need no further exponentials.
         p = prepared[0] - slope
         return np.maximum(p * (1.0 - p), np.abs(slope))
 
@@ -307,6 +311,8 @@ class ListNet(_TopOne):
             return (np.where(total > 0.0, y, 1.0) / np.where(total > 0.0, total, np.repeat(sizes, sizes)),)
         y = targets(labels, self.target)
         top = _tops(y, qptr)
+        # The highest target cancels in the shares, and without it no exponential overflows. A small
+        # temperature may make the exponent -inf, whose share is 0.
         with np.errstate(over="ignore"):
             p: Float64Array = np.exp((y - np.repeat(top, sizes)) / self.temperature)
         return (p / np.repeat(query_sums(p, qptr), sizes),)
@@ -369,8 +375,8 @@ class XENDCG(_TopOne):
         """Fill one chunk; see `KernelSurrogate.fill`."""
         first, last = chunk
         docs, local = slice(qptr[first], qptr[last]), qptr[first : last + 1] - qptr[first]
-        shares, part = (self.shares(prepared[0][docs], local),), (out[0][first:last], out[1][docs])
-        super().fill(scores[docs], shares, local, (0, last - first), part)
+        shares, chunk_out = (self.shares(prepared[0][docs], local),), (out[0][first:last], out[1][docs])
+        super().fill(scores[docs], shares, local, (0, last - first), chunk_out)
 
     def curvature(
         self, scores: FloatArray, prepared: tuple[Float64Array], qptr: Int64Array, grad: FloatArray
@@ -426,6 +432,8 @@ class ListMLE(LossSurrogate):
         sizes, in_level = np.diff(qptr), np.bincount(level)
         first = np.repeat(qptr[:-1], sizes)
         end = np.cumsum(in_level)[level] - first
+        # Documents with higher labels take the first positions. Those of one label share what remains of the
+        # k.
         better = np.repeat(sizes, sizes) - end
         places = np.inf if self.k is None else float(self.k)
         factor = np.clip((places - better) / in_level[level], 0.0, 1.0)
@@ -480,10 +488,12 @@ class RankCosine(LossSurrogate):
         """Compute y over its norm, centered if ``centered``; 0 where the norm is 0."""
         y, sizes = targets(labels, self.target), np.diff(qptr)
         top = _tops(y, qptr)
-        y = y / np.repeat(np.where(top > 0.0, top, 1.0), sizes)  # squares of large gains would overflow
+        # Squares of large gains would overflow, so the largest becomes 1 first.
+        y = y / np.repeat(np.where(top > 0.0, top, 1.0), sizes)
         if self.centered:
             y = y - np.repeat(query_sums(y, qptr) / np.maximum(sizes, 1), sizes)
         norm = np.sqrt(query_sums(y * y, qptr))
+        # A norm that is nothing but rounding, as of equal centered labels, counts as 0.
         unit: Float64Array = y / np.repeat(np.where(norm > 1e-14 * sizes, norm, np.inf), sizes)
         return (unit,)
 

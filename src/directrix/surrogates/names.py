@@ -49,7 +49,7 @@ def surrogate(text: str | Surrogate) -> Any:
             f"{named[1]!r}. Pass the object, e.g. ranker.set_params(surrogate={named[2].strip()})."
         )
     call = _call(text, text)
-    kinds = {known.lower(): known for known in SURROGATES}
+    kinds = {name.lower(): name for name in SURROGATES}
     if call.name.lower() not in kinds:
         raise unknown_name(call.name, SURROGATES, "surrogate", text)
     return build(load_class(SURROGATES, kinds[call.name.lower()]), call, text)
@@ -61,6 +61,7 @@ def typed_surrogate(text: str) -> Any:
     if named is None:
         return surrogate(text)
     call = _call(named[2], text)
+    # Only text that a user typed may import a module; `surrogate` also reads model files.
     value = import_named(named[1], call.name, f"surrogate {text!r}", "e.g. my_loss:MyLoss")
     if not (is_dataclass(value) and hasattr(value, "value_and_grad")):
         raise InputError(

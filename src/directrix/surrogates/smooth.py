@@ -33,6 +33,7 @@ from directrix.surrogates.approx import ApproxAP, ApproxNDCG, SoftRanks
 from directrix.surrogates.base import SMOOTH, MeasureSurrogate, Smoothed, writable
 from directrix.types import Float64Array, Int64Array
 
+# Numbers of the forms of the value in the kernel.
 _KINDS = {"dcg": 0, "product": 1, "direct": 2}
 Variant = Literal["product", "direct"]
 
@@ -62,6 +63,7 @@ class SmoothRank(Smoothed):
 
     def with_share(self, share: float) -> SoftRanks:
         """Return the ApproxRank form of the measure, which pulls at equal scores, with this share."""
+        # The cut-off, or the lowest relevant label, passes from one form of the measure to the other.
         common = {f.name: getattr(self, f.name) for f in fields(self.soft_form) if hasattr(self, f.name)}
         form: SoftRanks = self.soft_form(**common, alpha=self.steepness)
         return form.with_share(share)

@@ -122,6 +122,7 @@ class SVMMap(Interleaved):
     def earnings(self, labels: Float64Array, relevant: BoolArray, qptr: Int64Array) -> Earnings:
         """See `Interleaved.earnings`."""
         n_relevant, sizes = _counts(relevant, qptr), np.diff(qptr)
+        # The k-th relevant document from above adds its precision, k over its rank, divided by R.
         gain = (_places(qptr) + 1.0) / np.repeat(np.maximum(n_relevant, 1.0), sizes)
         longest = int(sizes.max(initial=0))
         return gain, self.measure.discounts(longest), (n_relevant > 0.0).astype(np.float64)
@@ -193,6 +194,7 @@ class SVMRoc(Interleaved):
     def earnings(self, labels: Float64Array, relevant: BoolArray, qptr: Int64Array) -> Earnings:
         """See `Interleaved.earnings`."""
         sizes, share = np.diff(qptr), self.margin(relevant, qptr)
+        # Each rank further down costs one more pair, so the discount falls by 1 per rank.
         return np.repeat(share, sizes), -np.arange(float(sizes.max(initial=0))), np.ones(len(share))
 
 
@@ -239,6 +241,7 @@ class SVMMrr(Interleaved):
     def earnings(self, labels: Float64Array, relevant: BoolArray, qptr: Int64Array) -> Earnings:
         """See `Interleaved.earnings`."""
         gain = (_places(qptr) == 0).astype(np.float64)
+        # Tables of discounts are shared and read-only, and Numba would compile the kernel again for them.
         discount = writable(self.measure.discounts(int(np.diff(qptr).max(initial=0))))
         return gain, discount, (_counts(relevant, qptr) > 0.0).astype(np.float64)
 
@@ -286,6 +289,8 @@ class SVMNdcg(Interleaved):
         """See `Interleaved.earnings`."""
         sizes, terms = np.diff(qptr), self.measure.terms(labels, qptr)
         discount = writable(terms.discount)
+        # The relevant documents come first, by ascending label, which is the worst order of their gains.
         order = np.lexsort((labels, ~relevant, np.repeat(np.arange(len(sizes)), sizes)))
         gain = over_queries(np.where(relevant, terms.worth, 0.0)[order], terms.norm, qptr)
+        # Rounding may raise the best value of nDCG above 1.
         return gain, discount, np.minimum(query_sums(gain * discount[_places(qptr)], qptr), 1.0)

@@ -113,12 +113,14 @@ class AdaRank(Settings):
         column = column_reader(q.features)
         rankers = [(f, sign) for f in varying_features(q) for sign in ((1, -1) if self.signs else (1,))]
         values = np.array([ready(sign * column(f))[0] for f, sign in rankers]).reshape(-1, q.n_queries)
+        # Queries that the measure skips have no weight, so any number serves as their value.
         values = np.nan_to_num(values)
         loop, params = Loop(start, callback, unit="rounds"), np.zeros(len(start))
         now = np.nan_to_num(unordered)
         left = np.full(len(rankers), np.inf if self.repeats is None else self.repeats)
         with loop:
             while True:
+                # Queries that the sum ranks badly have the highest potential.
                 potential = weight * np.exp(-now)
                 loss = float(potential.sum())
                 loop.step(params, loss)
@@ -128,6 +130,7 @@ class AdaRank(Settings):
                 means = values @ potential / loss
                 best = int(np.argmax(np.where(left > 0, means, -np.inf)))
                 left[best] -= 1
+                # All features have been used up, so each may be chosen again.
                 if not left.any():
                     left[:] = self.repeats
                 mean = float(np.clip(means[best], -_PERFECT, _PERFECT))

@@ -43,23 +43,29 @@ def shared(features: Any, kind: tuple[Any, ...], make: Callable[[], Any]) -> Any
         return make()
     key = id(features), *kind
     if key not in made:
-        made[key] = features, make()  # the features stay alive, and with them their identity
+        # The features are kept too: while they live, no other object gets their identity.
+        made[key] = features, make()
     return made[key][1]
 
 
 class Bins(NamedTuple):
     """Features in bins of one byte; see `directrix.trainers._kernels.oblivious`."""
 
-    columns: Array  # uint8 (n_features, n_docs)
-    cuts: tuple[Float64Array, ...]  # thresholds of every feature, ascending
-    missing: Array  # uint8 (n_features,): the bin of missing values
-    has_missing: Array  # bool (n_features,): in training; otherwise they count as 0
+    columns: Array
+    """Number of each value's bin, uint8 (n_features, n_docs)."""
+    cuts: tuple[Float64Array, ...]
+    """Thresholds of every feature, ascending."""
+    missing: Array
+    """The bin of missing values, uint8 (n_features,)."""
+    has_missing: Array
+    """Whether values were missing in training; otherwise missing ones count as 0, bool (n_features,)."""
 
     @classmethod
     def of(cls, features: Any, max_bin: int) -> Bins:
         """Return the bins of training data: one for every value, or quantiles."""
         read = column_reader(features)
         n_docs, n_features = features.shape
+        # Evenly spaced rows need no random numbers, and include all rows of small data.
         rows = np.linspace(0, n_docs - 1, min(n_docs, _SAMPLE)).astype(np.int64)
         cuts, has_missing = [], np.zeros(n_features, dtype=bool)
         for f in range(n_features):
@@ -67,7 +73,7 @@ class Bins(NamedTuple):
             has_missing[f] = np.isnan(column).any()
             drawn = column[rows]
             cuts.append(_thresholds(drawn[~np.isnan(drawn)], max_bin))
-        missing = np.array([len(one) + 1 for one in cuts], dtype=np.uint8)
+        missing = np.array([len(thresholds) + 1 for thresholds in cuts], dtype=np.uint8)
         return cls(np.empty((n_features, 0), np.uint8), tuple(cuts), missing, has_missing).filled(features)
 
     def filled(self, features: Any) -> Bins:
@@ -90,8 +96,9 @@ def _thresholds(values: Float64Array, max_bin: int) -> Float64Array:
     """Middles between neighboring values, at most ``max_bin - 1``."""
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) > max_bin:
-        # values that fill a bin alone do not take the bins of others
+        # Values that fill a bin alone do not take the bins of others.
         weight = np.minimum(counts, len(values) / max_bin)
+        # Each value falls into the bin in which the middle of its weight lies.
         middle = np.cumsum(weight) - 0.5 * weight
         number = (middle / weight.sum() * max_bin).astype(np.int64)
         ends = np.flatnonzero(np.diff(number))

@@ -6,6 +6,14 @@ loss of the scores. Its splits and leaves follow a Newton step,
 .. math:: v_{leaf} = -\eta \frac{\sum_{i \in leaf} g_i}{\sum_{i \in leaf} h_i + \lambda},
 
 with gradient g and curvature h of the loss (see `KernelSurrogate.curvature`).
+
+In: queries and an objective of their scores. Out: a `Result` and the trees, which score any features:
+
+>>> import directrix as dx
+>>> data = dx.data.make_cubic(20, 10, 4, seed=0)
+>>> result, trees = Boosting(n_trees=3).grow(data, ScoreObjective(data, dx.YetiRank()))
+>>> result.counts, trees.predict(data.features).shape
+({'iterations': 3}, (200,))
 """
 
 from __future__ import annotations
@@ -141,10 +149,10 @@ class Boosting(Settings):
         Results have the same bits for any number of threads: the histogram of a feature is summed by one
         thread, and LightGBM has ``deterministic`` and histograms by rows.
         """
-        own = not isinstance(objective, ScoreObjective)
-        check_lightgbm_params(self.lightgbm_params or {}, lambdarank=own)
+        is_lightgbm_loss = not isinstance(objective, ScoreObjective)
+        check_lightgbm_params(self.lightgbm_params or {}, lambdarank=is_lightgbm_loss)
         first = Trees.none(data.n_features) if init is None else init
-        # whatever fails in oblivious trees does not need LightGBM
+        # Whatever fails in oblivious trees does not come from LightGBM.
         with nullcontext() if self.oblivious else rejecting_values(self.lightgbm_params):
             return _Run(self, data, objective, valid, judge, callback, first).grow()
 
@@ -174,19 +182,21 @@ class _Run(Loop):
             )
         surrogate = None if self.objective is None else self.objective.with_share(FIRST_SHARE)
         self.has_share = surrogate is not self.objective
-        judged = valid if self.judge is not None else None
-        own = self.objective is None
-        l2, max_bin = (0.0, 255) if own else (_L2, MAX_BIN)  # LightGBM's defaults for its own objective
+        validation = valid if self.judge is not None else None
+        is_lightgbm_loss = self.objective is None
+        # LightGBM's own objective keeps LightGBM's defaults; see docs/decisions/boosting.md.
+        l2, max_bin = (0.0, 255) if is_lightgbm_loss else (_L2, MAX_BIN)
         l2 = l2 if trainer.l2 is None else trainer.l2
         max_bin = max_bin if trainer.max_bin is None else trainer.max_bin
-        before = np.zeros(0) if judged is None else first.predict(judged.features)
+        before = np.zeros(0) if validation is None else first.predict(validation.features)
         self.bags: list[Any]
         if trainer.oblivious:
-            self.bags = oblivious_bags(trainer, data, judged, (start, before), l2, max_bin)
+            self.bags = oblivious_bags(trainer, data, validation, (start, before), l2, max_bin)
         else:
             weight = np.ones(data.n_queries) if objective is None else np.asarray(objective)
             starts = (start, before) if first.n_trees else None
-            self.bags = leafwise_bags(trainer, data, judged, starts, l2, max_bin, weight if own else None)
+            weights = weight if is_lightgbm_loss else None
+            self.bags = leafwise_bags(trainer, data, validation, starts, l2, max_bin, weights)
         self.best = Best(trainer.patience)
 
     def grow(self) -> tuple[Result, Trees]:
@@ -194,14 +204,20 @@ class _Run(Loop):
             while True:
                 scores = [bag.scores() for bag in self.bags]
                 losses, *gradients = zip(*map(self._at, scores, itertools.count()), strict=False)
-                self.check(gradients, () if self.objective is None else losses)  # LightGBM's own has no loss
+                # LightGBM's own objective reports no loss.
+                self.check(gradients, () if self.objective is None else losses)
                 columns = {"smoothing": self._smoothing()} if self.trainer.anneal > 1.0 else {}
                 columns |= {"share": FIRST_SHARE} if self.has_share else {}
                 self.step(np.mean(scores, axis=0), float(np.mean(losses)), **columns, **self._judged())
                 if self.judge and self.best.ran_out(self.iterations):
                     self.stop("stopped", f"no new best in {amount(self.trainer.patience or 0, 'trees')}")
                 self.limit(self.trainer.n_trees, "n_trees")
-                if all([*map(self._add_tree, self.bags, *gradients)]):
+                # Every bag grows its tree before the answers are combined.
+                ended = [
+                    bag.add(*(() if self.objective is None else newton_step(*step)))
+                    for bag, *step in zip(self.bags, *gradients, strict=True)
+                ]
+                if all(ended):
                     self.stop("converged", "no split with enough documents lowers the loss further")
         return self._finished()
 
@@ -212,7 +228,7 @@ class _Run(Loop):
         if self.trainer.anneal > 1.0:
             objective = objective.at(self._smoothing())
         objective = objective.with_share(FIRST_SHARE)
-        # the noise of a tree depends on its position among all, as in one training run
+        # The noise of a tree depends on its position among all, so continued training equals one run.
         place = self.first.n_trees + len(self.trace)
         return objective.value_grad_curvature(scores, self.trainer.seed, place, *([bag] if bag else ()))
 
@@ -227,14 +243,10 @@ class _Run(Loop):
         if self.judge is None:
             return {}
         score = self.judge(np.mean([bag.judged() for bag in self.bags], axis=0))
-        # scores that are all 0 rank nothing, so a model has at least one tree
+        # Scores that are all 0 rank nothing, so a model has at least one tree.
         if n > 0 or self.first.n_trees:
             self.best.improves(n, score)
         return {"score": score}
-
-    def _add_tree(self, bag: Any, grad: Float64Array, curvature: Float64Array) -> bool:
-        step = () if self.objective is None else newton_step(grad, curvature)
-        return bool(bag.add(*step))
 
     def _finished(self) -> tuple[Result, Trees]:
         kept, message = self.iterations, self.message
@@ -250,9 +262,12 @@ class _Run(Loop):
         trees = self.first
         for bag in self.bags:
             member = bag.trees(kept)
+            # The model is a sum of trees, so each leaf gets its part of the mean over the bags.
             trees = trees.followed_by(replace(member, leaf=member.leaf / len(self.bags)))
         loss = float(self.trace[kept]["loss"]) if self.trace else np.nan
-        if self.objective is not None and self.has_share:  # losses of steps are those of the share
+        # The losses of the steps are those of the copy with a share, so the loss of the result is computed
+        # again.
+        if self.objective is not None and self.has_share:
             loss, _, _ = self.objective.value_grad_curvature(
                 trees.predict(self.data.features), self.trainer.seed
             )

@@ -44,9 +44,11 @@ class Proof(Loop):
         self.unpenalized = objective.penalized(L2())
         self.center = 0.0 if self.penalty.center is None else self.penalty.center
         self.epsilon, self.max_iter = epsilon, max_iter
-        self.bare = self.loss = np.inf  # without and with the penalty
+        # The best loss so far, without and with the penalty.
+        self.bare = self.loss = np.inf
         self.dual = -np.inf
         self.oracle_calls = 0
+        # Step and size of the gap when it last fell by a real amount.
         self._mark = (0, np.inf)
         self._rounding = float(np.finfo(self.unpenalized.source.queries.features.dtype).eps)
 
@@ -154,6 +156,7 @@ class Bundle:
         """Add the plane ``value + grad . u``."""
         n = self._size
         if n == len(self._value):
+            # Doubling the room keeps the cost of a plane constant on average.
             self._move(np.arange(n), max(16, 2 * n))
         self._size = n + 1
         self._value[n], self._grad[n], self._group[n], self._idle[n] = value, grad, group, 0
@@ -170,9 +173,11 @@ class Bundle:
         value, group, grad = self._value[:n], self._group[:n], self._grad[:n]
         alpha = solve(self._gram[:n, :n] / (2.0 * strength), value, group, self._mass)
         used = alpha > _UNUSED * self._mass[group]
+        # A plane is idle from the last solution that used it.
         self._idle[:n] = np.where(used, 0, self._idle[:n] + 1)
         params = -(alpha @ grad) / (2.0 * strength)
         highest = np.full(len(self._mass), -np.inf)
+        # `EachSlack` compares the loss of a query with its highest plane.
         np.maximum.at(highest, group, value + grad @ params)
         dual = float(alpha @ value) - strength * float(params @ params)
         return Minimum(params, dual, highest)
@@ -237,6 +242,7 @@ def solve(gram: Float64Array, linear: Float64Array, group: Int64Array, mass: Flo
     x = np.array(solver.result.x, dtype=np.float64)
     x = np.where(np.isfinite(x), np.maximum(x, 0.0), 0.0)
     total = np.bincount(row, weights=x, minlength=len(present))
+    # A group that lost all of its mass gets uniform shares, which are feasible too.
     even = 1.0 / np.bincount(row, minlength=len(present))
     lost = ~(total > 0.0)
     shares: Float64Array = np.where(lost[row], even[row], x / np.where(lost, 1.0, total)[row])
@@ -292,6 +298,7 @@ class OneSlack(Slacks):
     def __init__(self, proof: Proof, step: float) -> None:
         super().__init__(Bundle(len(proof.params), np.ones(1)))
         self._step = step
+        # The surrogate never exceeds 1, so a level plane at -1 is below the loss from the start.
         if proof.at_most_one:
             self.bundle.add(-1.0, np.zeros(len(proof.params)))
 
@@ -303,6 +310,7 @@ class OneSlack(Slacks):
             low = self._minimum(proof)
             proof.record(low.dual)
             self.bundle.drop(_IDLE)
+            # A small step needs fewer planes than the minimum of the model; see ``step`` of `CuttingPlane`.
             point = proof.params + self._step * (proof.center + low.params - proof.params)
             self._add(*self._plane(proof, point))
 
@@ -316,6 +324,7 @@ class OneSlack(Slacks):
         if not np.array_equal(start, center):
             proof.record(self._minimum(proof).dual if len(self.bundle) else -np.inf)
             planes.append(self._plane(proof, center))
+            # The center was better, so the distant plane of the start is forgotten.
             if not np.array_equal(proof.params, start):
                 del planes[0]
         for plane in planes:
@@ -353,7 +362,7 @@ class EachSlack(Slacks):
         """One round of the outer loop."""
         for q in range(proof.unpenalized.n_queries):
             bare, grad, value = self._oracle(proof, proof.center + low.params, np.array([q]))
-            # a thousandth of epsilon is left to the error of the quadratic program's solution
+            # A thousandth of epsilon is left to the error of the quadratic program's solution.
             if bare > low.highest[q] + 0.999 * proof.epsilon:
                 self._add(value, grad, q)
                 low = self._minimum(proof)

@@ -102,10 +102,11 @@ class CoordinateAscent(Settings):
         params = nearest(np.array(start, dtype=np.float64))
         if not params.any():
             equal = np.full(len(params), 1.0 / len(params))
+            # Bounds may allow only negative weights; then a weight begins on the negative side.
             params = np.where(nearest(equal) == 0.0, nearest(-equal), nearest(equal))
         loop, sweep = Loop(params, callback, unit="sweeps"), 0
         with loop:
-            point, before = _judged(linear, search, params), -np.inf
+            point, before = _point_at(linear, search, params), -np.inf
             loop.loss = -point.value
             loop.check(loop.loss)
             while True:
@@ -116,14 +117,19 @@ class CoordinateAscent(Settings):
                 sweep, before = sweep + 1, point.value
                 for f in rng.permutation(features):
                     within = low[f] - point.params[f], high[f] - point.params[f]
+                    # Only points between the bounds of this weight are searched.
                     best = search.best(point.scores, column(int(f)), within)
                     if best.value > point.value:
                         moved = point.params.copy()
                         moved[f] += best.t
-                        point = max(point, _judged(linear, search, nearest(moved)), key=lambda p: p.value)
+                        # The model rounds its scores, so a point counts only if the model itself has the
+                        # higher value there.
+                        point = max(point, _point_at(linear, search, nearest(moved)), key=lambda p: p.value)
+                # The length of the weights has no effect on the ranking, except for rounding, which must not
+                # lower the value.
                 shorter = point.params / (np.abs(point.params).sum() or 1.0)
                 if linear.bounds is None or linear.bounds.holds(shorter):
-                    scaled = _judged(linear, search, shorter)
+                    scaled = _point_at(linear, search, shorter)
                     point = scaled if scaled.value >= point.value else point
         counts = {"searches": sweep * len(features)} if loop.trace else {}
         return loop.result(counts, own_loss=True)
@@ -137,6 +143,6 @@ class _Point(NamedTuple):
     value: float
 
 
-def _judged(linear: DataObjective, search: LineSearch, params: Float64Array) -> _Point:
+def _point_at(linear: DataObjective, search: LineSearch, params: Float64Array) -> _Point:
     scores = linear.scores(params).astype(np.float64)
     return _Point(params, scores, search.value(scores) if np.isfinite(scores).all() else -np.inf)

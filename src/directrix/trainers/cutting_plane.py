@@ -47,6 +47,8 @@ def in_rounds(
             loop.step(result.params, value)
             if result.status != "converged":
                 loop.stop(result.status, f"round {len(rounds)}: {result.message}")
+            # The convex loss is nowhere below the original, so a round can only lower it; a small gain is the
+            # end.
             if before - value < epsilon:
                 loop.stop("converged", f"round {len(rounds)} lowered the loss by less than {epsilon:g}")
     return replace(loop.result(), counts=added_counts(rounds) | {"rounds": len(rounds)})
@@ -127,7 +129,8 @@ class CuttingPlane(Settings):
     C: float | None = None
     step: float = 0.1
 
-    @one_blas_thread()  # see `FullGradients`
+    # Once for the whole run; see `FullGradients`.
+    @one_blas_thread()
     def minimize(self, objective: Any, start: Float64Array, *, callback: Callback | None = None) -> Result:
         """Minimize from ``start``, which does not affect the minimum; see `LBFGS.minimize`.
 
@@ -202,15 +205,15 @@ class CuttingPlane(Settings):
                 f"CuttingPlane.path keeps planes, and those of {objective.surrogate!r} change whenever it is "
                 "convexified again; call minimize for each strength."
             )
-        given = l2 if C is None else C
-        if self.C is not None or (l2 is None) == (C is None) or isinstance(given, Real):
+        numbers = l2 if C is None else C
+        if self.C is not None or (l2 is None) == (C is None) or isinstance(numbers, Real):
             raise InputError(
                 "CuttingPlane.path needs the strengths of the penalty, once: "
                 "CuttingPlane().path(objective, start, C=[1.0, 10.0, 100.0]), or l2=[0.5, 0.05, 0.005]."
             )
         check_solver()
         name = "C" if l2 is None else "l2"
-        values = [number(v, name, "CuttingPlane.path", above=0.0, example=1.0) for v in given or ()]
+        values = [number(v, name, "CuttingPlane.path", above=0.0, example=1.0) for v in numbers or ()]
         strengths = [_strength_of(C) for C in values] if l2 is None else values
         results: list[Result] = []
         slacks: Slacks | None = None
@@ -218,9 +221,12 @@ class CuttingPlane(Settings):
         for strength in strengths:
             penalty = L2(strength, objective.penalty.center)
             proof = Proof(objective.penalized(penalty), start, self.epsilon, self.max_iter)
+            # The first strength makes the planes, which all others extend.
             if last is None or slacks is None:
                 slacks = self._slacks(proof)
             elif last.has_loss:
+                # The loss without the penalty does not change from run to run, so the best parameters so far
+                # are offered at no cost.
                 proof.offer(last.params, last.bare)
             results.append(replace(self._run(slacks, proof), own_loss=True))
             last = proof
@@ -256,6 +262,7 @@ class CuttingPlane(Settings):
         return EachSlack(proof) if self.slack == "each" else OneSlack(proof, self.step)
 
     def _run(self, slacks: Slacks, proof: Proof) -> Result:
+        # Slacks count over all strengths of a path, so the counts of this run are differences.
         added, qps = slacks.added, slacks.qps
         with proof:
             slacks.run(proof)

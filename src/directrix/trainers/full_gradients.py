@@ -1,4 +1,12 @@
-"""Trainers with full gradients, by SciPy: L-BFGS and non-linear conjugate gradients."""
+"""Trainers with full gradients, by SciPy: L-BFGS and non-linear conjugate gradients.
+
+In: an objective and a start. Out: a `Result`, with the parameters and the reason for the end:
+
+>>> import directrix as dx
+>>> objective = dx.linear_objective(dx.data.make_cubic(20, 10, 4, seed=0), "RankNet", l2=1e-3)
+>>> LBFGS().minimize(objective, np.zeros(4)).status
+'converged'
+"""
 
 from __future__ import annotations
 
@@ -49,7 +57,8 @@ class Descent(Loop):
         done = amount(self.iterations, "iterations")
         if code == 0:
             self.stop("converged", f"converged after {done}")
-        if code == 1:  # L-BFGS-B also says so when its evaluations, 25 per iteration, are used up
+        # L-BFGS-B also returns 1 when its evaluations, 25 per iteration, are used up.
+        if code == 1:
             self.stop("max_iter", f"{done} done; raise max_iter={self.max_iter} to continue")
         self.stop(
             "line_search",
@@ -68,7 +77,8 @@ class FullGradients(Settings):
     tol: float = 1e-6
     ftol: float = 1e-9
 
-    @one_blas_thread()  # once for all: threads of BLAS that come back after every gradient slow the next one
+    # The limit holds for the whole run: threads of BLAS that come back after a gradient slow the next one.
+    @one_blas_thread()
     def _descend(
         self,
         loop: Callable[[Descent], int],
@@ -80,7 +90,8 @@ class FullGradients(Settings):
         check_values(objective, self)
         descent = Descent(objective, start, callback, self.max_iter)
         with descent:
-            if not len(descent.params):  # SciPy has no answer to that
+            # SciPy cannot minimize a function of no parameters.
+            if not len(descent.params):
                 descent.evaluate(descent.params)
                 descent.stop("converged", "there are no parameters")
             descent.end_with(loop(descent))
@@ -168,7 +179,8 @@ class LBFGS(FullGradients):
                     "gtol": self.tol,
                     "ftol": self.ftol,
                     "maxcor": self.memory,
-                    "maxfun": 25 * self.max_iter,  # SciPy's default of 15,000 would end long runs
+                    # SciPy's default of 15,000 evaluations would end long runs.
+                    "maxfun": 25 * self.max_iter,
                 },
             )
             return int(outcome.status)
@@ -240,6 +252,7 @@ class CG(FullGradients):
             code = 1
             while code == 1 and descent.iterations < self.max_iter:
                 trials, begin = 0, descent.iterations
+                # In n dimensions, conjugate directions are used up after n steps, so a new cycle begins.
                 cycle = min(max(len(descent.params), 1), self.max_iter - begin)
                 # Conjugate gradients need an accurate search (c2 = 0.1): N&W, Section 5.2.
                 options = {"maxiter": cycle, "gtol": self.tol, "norm": np.inf, "c1": 1e-4, "c2": 0.1}
@@ -251,7 +264,8 @@ class CG(FullGradients):
                 except _Flat:
                     code = 2
                 if code == 2 and descent.iterations > begin:
-                    code = 1  # along a conjugate direction it failed; the gradient's is tried next
+                    # It failed along a conjugate direction, so the next cycle begins along the gradient.
+                    code = 1
             return code
 
         return self._descend(loop, objective, start, callback)

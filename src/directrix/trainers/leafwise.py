@@ -18,8 +18,10 @@ from directrix.models.trees import Trees, lightgbm, quietly, threads_for
 from directrix.trainers.bins import shared
 from directrix.types import Array, Float64Array
 
+# Reasons for which a parameter of LightGBM cannot be chosen.
 _SAME_BITS = "is fixed, so that a model has the same bits for any number of threads"
 _ONE_TREE = "is fixed: a model is a sum of trees here, and the best number is kept"
+# Parameters that directrix has itself: what to type, and LightGBM's names and aliases for it.
 _HAS_OURS = {
     "BoostedRanker(n_trees=...)": "num_iterations num_iteration n_iter num_tree num_trees num_round "
     "num_rounds nrounds num_boost_round n_estimators max_iter",
@@ -42,6 +44,7 @@ _HAS_OURS = {
     "cat_column",
     "directrix.set_threads(2)": "num_threads num_thread nthread nthreads n_jobs",
 }
+# Parameters with a fixed value or no effect: the reason, and their names and aliases.
 _FIXED = {
     _SAME_BITS: "deterministic force_row_wise force_col_wise device_type device tree_learner",
     _ONE_TREE: "boosting boosting_type boost linear_tree linear_trees num_class num_classes",
@@ -57,6 +60,7 @@ _FIXED = {
     "local_listen_port machine_list_filename machines num_gpu num_machines parser_config_file pre_partition "
     "precise_float_parser saved_feature_importance_type time_out top_k two_round valid weight_column",
 }
+# Parameters that only LightGBM's own objective reads.
 _OF_LAMBDARANK = ("label_gain", "lambdarank_norm", "lambdarank_truncation_level", "sigmoid")
 _REJECTED = {
     **{name: f"type {ours} instead" for ours, names in _HAS_OURS.items() for name in names.split()},
@@ -78,10 +82,13 @@ def lightgbm_settings(
         "lambda_l2": l2,
         "max_bin": max_bin,
         "bagging_fraction": trainer.subsample,
+        # LightGBM ignores a share of the documents unless they are drawn again after some number of trees.
         "bagging_freq": int(trainer.subsample < 1.0),
         "feature_fraction": trainer.feature_fraction,
+        # The filter depends on ``min_data_in_leaf``, but one data set serves runs with different ones.
         "feature_pre_filter": False,
         "seed": trainer.seed,
+        # With histograms by rows, the bits do not depend on the number of threads.
         "deterministic": True,
         "force_row_wise": True,
         "num_threads": threads,
@@ -93,20 +100,20 @@ def lightgbm_settings(
 def check_lightgbm_params(params: Mapping[str, Any], *, lambdarank: bool) -> None:
     """Raise `InputError` for a parameter set elsewhere, fixed, without effect, or unknown to LightGBM."""
     for name in params:
-        given = f"lightgbm_params has {name!r}"
+        clause = f"lightgbm_params has {name!r}"
         if name in _REJECTED:
-            raise InputError(f"{given}: {_REJECTED[name]}.")
+            raise InputError(f"{clause}: {_REJECTED[name]}.")
         if name in _OF_LAMBDARANK and not lambdarank:
             raise InputError(
-                f"{given}, which only LightGBM's own objective uses; leave it out, or train "
+                f"{clause}, which only LightGBM's own objective uses; leave it out, or train "
                 "BoostedRanker('lambdarank')."
             )
-        known = _known()
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
+        main_names = _known()
+        if name not in main_names:
+            near = difflib.get_close_matches(str(name), main_names, n=1)
             more = f" Did you mean {near[0]!r}?" if near else ""
             raise InputError(
-                f"{given}, which is not a parameter of LightGBM under its main name; see "
+                f"{clause}, which is not a parameter of LightGBM under its main name; see "
                 f"https://lightgbm.readthedocs.io/en/latest/Parameters.html.{more}"
             )
 
@@ -116,6 +123,7 @@ def _known() -> frozenset[str]:
     """Main names of LightGBM's parameters, as a model of it lists them, and those of its estimators."""
     module = lightgbm()
     rows = module.Dataset(np.zeros((2, 1)), np.zeros(2), params={"verbosity": -1})
+    # The text of a model lists all parameters, so a new version of LightGBM needs no list here.
     text: str = quietly(module.Booster, {"objective": "none", "verbosity": -1}, rows).model_to_string()
     listed = text.partition("\nparameters:\n")[2].partition("\nend of parameters")[0]
     names = [line.removeprefix("[").partition(":")[0] for line in listed.splitlines()]
@@ -131,6 +139,7 @@ def rejecting_values(params: Mapping[str, Any] | None) -> Iterator[None]:
     try:
         yield
     except lightgbm().basic.LightGBMError as error:
+        # LightGBM reports a lack of memory as an error of its own, with the text of C++.
         if "std::bad_alloc" in str(error):
             raise MemoryError("LightGBM could not allocate memory for the trees") from error
         if not params:
@@ -141,34 +150,36 @@ def rejecting_values(params: Mapping[str, Any] | None) -> Iterator[None]:
 
 def _binned(
     data: Queries,
-    settings: dict[str, Any],
+    parameters: dict[str, Any],
     like: Any = None,
     *,
-    own: Mapping[str, Any] | None = None,
+    extra: Mapping[str, Any] | None = None,
     start: Float64Array | None = None,
     categorical: Sequence[int] = (),
 ) -> Any:
     """LightGBM's data set of the features; validation data use the bins of another one.
 
-    ``own`` are parameters from the user, on which bins may depend; ``start`` are first scores;
+    ``extra`` are parameters from the user, on which bins may depend; ``start`` are first scores;
     ``categorical`` are columns of categories.
     """
 
     def make() -> Any:
         no_labels = np.zeros(data.n_docs)
         chosen = {} if like is not None else {"categorical_feature": list(categorical)}
-        # SciPy's sparse matrices stay sparse; scaled ones become dense
+        # SciPy's sparse matrices stay sparse; scaled ones become dense.
         features = data.features if sp.issparse(data.features) else np.asarray(data.features)
-        rows = lightgbm().Dataset(features, no_labels, like, params=settings, free_raw_data=True, **chosen)
+        rows = lightgbm().Dataset(features, no_labels, like, params=parameters, free_raw_data=True, **chosen)
         if start is not None:
             rows.set_init_score(start)
         quietly(rows.construct)
         return rows
 
-    # LightGBM's own objective needs labels and weights, and a data set keeps whatever was set once
-    if settings["objective"] != "none" or start is not None:
+    # LightGBM's own objective needs labels and weights, and a data set keeps whatever was set once. So only a
+    # data set without them is shared.
+    if parameters["objective"] != "none" or start is not None:
         return make()
-    return shared(data.features, (id(like), settings["max_bin"], repr(own), tuple(categorical)), make)
+    kind = id(like), parameters["max_bin"], repr(extra), tuple(categorical)
+    return shared(data.features, kind, make)
 
 
 def leafwise_bags(
@@ -182,16 +193,16 @@ def leafwise_bags(
 ) -> list[LeafwiseTrees]:
     """Return a booster for each of ``trainer.n_bags``, of LightGBM's own objective if there are weights."""
     lambdarank = weight is not None
-    settings = lightgbm_settings(trainer, threads_for(data.features), l2, max_bin, lambdarank=lambdarank)
-    own, (start, before) = trainer.lightgbm_params, starts or (None, None)
+    parameters = lightgbm_settings(trainer, threads_for(data.features), l2, max_bin, lambdarank=lambdarank)
+    extra, (start, before) = trainer.lightgbm_params, starts or (None, None)
     if weight is not None:
         _check_labels(data)
-    rows = _binned(data, settings, own=own, start=start, categorical=trainer.categorical)
+    rows = _binned(data, parameters, extra=extra, start=start, categorical=trainer.categorical)
     if weight is not None:
         sizes = np.diff(data.qptr)
         rows.set_label(data.labels).set_group(sizes).set_weight(np.repeat(weight, sizes))
-    theirs = None if judged is None else _binned(judged, settings, like=rows, own=own, start=before)
-    return [LeafwiseTrees(settings, rows, theirs, trainer.seed, bag) for bag in range(trainer.n_bags)]
+    theirs = None if judged is None else _binned(judged, parameters, like=rows, extra=extra, start=before)
+    return [LeafwiseTrees(parameters, rows, theirs, trainer.seed, bag) for bag in range(trainer.n_bags)]
 
 
 _HIGHEST_LABEL = 30
@@ -215,7 +226,7 @@ class LeafwiseTrees:
 
     def __init__(self, settings: dict[str, Any], rows: Any, judged: Any, seed: int, bag: int) -> None:
         self._booster = quietly(lightgbm().Booster, settings | _seeds(seed, bag), rows)
-        # it stops with an error where each feature has one bin, as subnormal numbers do
+        # LightGBM stops with an error if every feature has one bin, as features of subnormal numbers do.
         self._is_constant = not any(map(rows.feature_num_bin, range(rows.num_feature())))
         if judged is not None:
             quietly(self._booster.add_valid, judged, "valid")
@@ -241,6 +252,7 @@ class LeafwiseTrees:
 
 def _seeds(seed: int, bag: int) -> dict[str, int]:
     """Seeds of a bag after the first; LightGBM's ``seed`` itself is one of its data set too."""
+    # LightGBM's seeds are signed, so one bit of 32 is dropped.
     drawn = np.random.SeedSequence([seed, bag]).generate_state(3) >> 1
     names = ("bagging_seed", "feature_fraction_seed", "extra_seed")
     return dict(zip(names, drawn.tolist(), strict=True)) if bag else {}
@@ -248,6 +260,7 @@ def _seeds(seed: int, bag: int) -> dict[str, int]:
 
 def _scores(evaluate: Callable[..., Any]) -> Float64Array:
     """Scores that LightGBM keeps up to date for a data set; its only public way to them is an evaluation."""
+    # The array belongs to LightGBM, which changes it with every tree, so it is copied.
     copies: list[Float64Array] = []
 
     def take(scores: Float64Array, _: Any) -> tuple[str, float, bool]:

@@ -32,6 +32,7 @@ from directrix.objectives.objective import DataObjective
 from directrix.parameters import check_fields
 from directrix.types import Callback, Float64Array, Result, Status, Step
 
+# Messages of results, which several trainers use.
 STOPPED = "stopped by the callback"
 NOT_FINITE_AT_START = (
     "the loss is not finite at the start; scale the features (scale 'standard'), or test a surrogate of your "
@@ -89,6 +90,7 @@ class Loop:
     def step(self, params: Float64Array, loss: float, **columns: Any) -> None:
         """Record a step, with further columns of the trace; stop if the callback says so."""
         number = len(self.trace)
+        # Trainers change their parameters in place, so the step keeps a copy.
         self.params, self.loss = np.array(params), loss
         self.trace.append({"iteration": number, "loss": loss, **columns})
         step = Step(number, loss, params, columns.get("score", np.nan))
@@ -109,6 +111,7 @@ class Loop:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        # Only the end of the run is swallowed; other exceptions pass.
         return kind is _Stopped
 
     def result(self, counts: dict[str, int] | None = None, **more: Any) -> Result:
@@ -148,6 +151,7 @@ def added_counts(results: Iterable[Result]) -> dict[str, int]:
     total: Counter[str] = Counter()
     for result in results:
         total.update(result.counts)
+    # The number of the best step is no count, and wrappers number it themselves.
     del total["best"]
     return dict(total)
 
@@ -223,6 +227,7 @@ def linear_measure_objective(objective: Any, trainer: Settings) -> DataObjective
 
 def varying_features(q: Queries) -> tuple[int, ...]:
     """Features that order the documents of at least one query."""
+    # A query without documents cannot be reduced, and orders nothing.
     first, column = q.qptr[:-1][np.diff(q.qptr) > 0], column_reader(q.features)
 
     def varies(x: Float64Array) -> bool:

@@ -24,6 +24,7 @@ from directrix.types import Array, Float64Array
 
 _CELLS_A_CHUNK = 1 << 18
 """Documents times features that a thread counts at a time; trees on fewer are grown by one thread."""
+# A threshold that no value exceeds: such a split separates missing values from all others.
 _LARGEST = float(np.finfo(np.float64).max)
 
 _Split = tuple[int, int, bool]
@@ -31,17 +32,28 @@ _Split = tuple[int, int, bool]
 
 
 class _Tree(NamedTuple):
+    """An oblivious tree, with its empty leaves."""
+
     splits: list[_Split]
-    gains: list[Array]  # of the nodes, level by level
-    starts: Array  # of the leaves, among the documents that it was grown on
-    values: Float64Array  # of the leaves; empty ones have that of their neighbor
-    counts: Array  # training documents that get each value
+    gains: list[Array]
+    """Gains of the nodes, level by level."""
+    starts: Array
+    """Where each leaf begins among the documents that the tree was grown on."""
+    values: Float64Array
+    """Values of the leaves; an empty one has that of its neighbor."""
+    counts: Array
+    """Number of training documents that get each value."""
 
 
 class _Leaves(NamedTuple):
-    order: Array  # uint32 (n_docs,): documents, leaf by leaf
-    pulls: Array  # float32 (n_docs, 2): their gradients and curvatures
-    starts: Array  # int64 (n_leaves + 1,)
+    """Documents of a tree in the order of its leaves."""
+
+    order: Array
+    """Documents, leaf by leaf, uint32 (n_docs,)."""
+    pulls: Array
+    """Their gradients and curvatures, float32 (n_docs, 2)."""
+    starts: Array
+    """Where each leaf begins in ``order``, int64 (n_leaves + 1,)."""
 
 
 class ObliviousTrees:
@@ -71,8 +83,9 @@ class ObliviousTrees:
         bag: int,
     ) -> None:
         self.settings, self.bins, self.judged_bins = settings, bins, judged
-        self.l2 = max(l2, 1e-10)  # a leaf may be empty
-        self._scores, self._judged = (one.copy() for one in starts)
+        # Without a penalty, the value of an empty leaf would be 0 / 0.
+        self.l2 = max(l2, 1e-10)
+        self._scores, self._judged = (values.copy() for values in starts)
         self._rng = np.random.default_rng([settings.seed, bag])
         self._grown: list[_Tree] = []
 
@@ -98,12 +111,13 @@ class ObliviousTrees:
         nearest, totals = _nearest_filled(sizes), np.empty((len(sizes), 2))
         sum_leaves(leaves.pulls, leaves.starts, totals)
         values = (-self.settings.learning_rate * totals[:, 0] / (totals[:, 1] + self.l2))[nearest]
-        split = [np.array(one) for one in zip(*splits, strict=True)]
+        split = [np.array(column) for column in zip(*splits, strict=True)]
         counts = np.zeros(len(sizes), dtype=np.int64)
         missing = self.bins.missing
         add_tree(self.bins.columns, *split, missing, values, self._scores, counts)
         if self.judged_bins is not None:
             add_tree(self.judged_bins.columns, *split, missing, values, self._judged, np.zeros_like(counts))
+        # Documents of an empty leaf count for the leaf that stands in for it.
         counts = np.bincount(nearest, counts, len(sizes))
         self._grown.append(_Tree(splits, gains, leaves.starts, values, counts))
         return False
@@ -151,6 +165,7 @@ class ObliviousTrees:
         depth = int(self.settings.num_leaves - 1).bit_length()
         sums = np.empty((len(chosen), 1 << (depth - 1), int(bins.missing.max()) + 1, 2))
         best, cuts, lefts = (np.empty(len(chosen), dtype=kind) for kind in (np.float64, np.int64, bool))
+        # Threads share the features, and small trees are faster on one thread.
         n_chunks = max(1, min(len(chosen), len(leaves.order) * len(chosen) // _CELLS_A_CHUNK))
         bounds = np.linspace(0, len(chosen), n_chunks + 1).astype(np.int64)
         splits: list[_Split] = []
@@ -170,6 +185,7 @@ class ObliviousTrees:
             missing = int(bins.missing[f])
             goes_left = np.append(np.arange(missing) <= cut, left)
             gains.append(_gains(sums[c, : len(leaves.starts) - 1, : missing + 1], goes_left, l2))
+            # Documents are moved so that each leaf stays in one run, which the next level reads in order.
             following = _Leaves(
                 np.empty_like(leaves.order),
                 np.empty_like(leaves.pulls),
@@ -186,6 +202,7 @@ def _nearest_filled(sizes: Array) -> Array:
     while width < len(sizes):
         pairs = nearest.reshape(-1, 2, width)
         is_empty = sizes.reshape(-1, 2, width).sum(axis=2) == 0
+        # Where one side of a node is empty, its leaves lead to the leaves of the other side.
         for side in (0, 1):
             alone = is_empty[:, side]
             pairs[alone, side] = pairs[alone, 1 - side]
@@ -202,13 +219,16 @@ def _pruned(starts: list[int]) -> tuple[list[tuple[int, int, int, int]], list[in
     def walk(level: int, node: int) -> int:
         while level < depth:
             first, middle, last = (starts[(2 * node + i) << (depth - level - 1)] for i in range(3))
+            # A node with an empty side is left out: its documents pass on to the other side.
             if first < middle < last:
                 place = len(kept)
-                kept.append((0, 0, 0, 0))  # children come later
+                # The node gets its place before its children, and its numbers after them.
+                kept.append((0, 0, 0, 0))
                 kept[place] = level, node, walk(level + 1, 2 * node), walk(level + 1, 2 * node + 1)
                 return place
             level, node = level + 1, 2 * node + (first == middle)
         filled.append(node)
+        # As in LightGBM's trees, a child with a negative number is a leaf; the first is -1.
         return -len(filled)
 
     walk(0, 0)
@@ -218,7 +238,7 @@ def _pruned(starts: list[int]) -> tuple[list[tuple[int, int, int, int]], list[in
 def _gains(sums: Float64Array, goes_left: Array, l2: float) -> Array:
     """Decrease of the loss in each node of a level, from sums (n_nodes, n_bins, 2)."""
     whole, below = sums.sum(axis=1), sums[:, goes_left].sum(axis=1)
-    left, right, before = (one[:, 0] ** 2 / (one[:, 1] + l2) for one in (below, whole - below, whole))
+    left, right, before = (side[:, 0] ** 2 / (side[:, 1] + l2) for side in (below, whole - below, whole))
     gains: Array = left + right - before
     return gains
 

@@ -79,10 +79,10 @@ def regression_start(queries: Any, *, ridge: float = 1.0, sample_weight: Any = N
         check_squared_gains(queries.labels)
     if sample_weight is not None:
         return _fitted(queries, ridge, sample_weight)
-    known = _STARTS.setdefault(queries, {})
-    if ridge not in known:
-        known[ridge] = _fitted(queries, ridge, None)
-    return known[ridge].copy()
+    by_ridge = _STARTS.setdefault(queries, {})
+    if ridge not in by_ridge:
+        by_ridge[ridge] = _fitted(queries, ridge, None)
+    return by_ridge[ridge].copy()
 
 
 _ROWS, _AT_ONCE = 2048, 32
@@ -108,12 +108,15 @@ def _fitted(queries: Queries, ridge: float, sample_weight: Any) -> Float64Array:
                 return _of_products(_sparse_products(X, gain, weight), ridge)
         elif n >= X.shape[1]:
             moments = _moments(X, gain, weight)
-            # sums of NumPy in pairs: those of blocks differ in the last bits
+            # Sums of blocks differ in the last bits from those of NumPy, which adds in pairs; here NumPy's
+            # are used.
             moments[:2] = weight.sum(), weight @ gain
             center, middle = moments[2:] / moments[0], moments[1] / moments[0]
             return _of_products(_products(X, gain, weight, center, middle), ridge)
         from sklearn.linear_model import Ridge
 
+        # With fewer rows than features, or very many sparse features, products of all pairs of features would
+        # take too much memory.
         iterative = {"solver": "sparse_cg", "tol": 1e-12} if is_packed else {"solver": "cholesky"}
         model = Ridge(alpha=ridge, **iterative)
         model.fit(X.astype(np.float64), gain, sample_weight=weight)
@@ -134,12 +137,12 @@ def _class_weights(labels: Float64Array, halves: tuple[float, float]) -> Float64
 def _moments(X: Any, gain: Float64Array, weight: Float64Array) -> Float64Array:
     """Sums of the weights, of weighted gains and of weighted features, (2 + n_features,)."""
 
-    def part(rows: slice) -> Float64Array:
+    def sums_of(rows: slice) -> Float64Array:
         u = weight[rows]
         moment: Float64Array = np.append([u.sum(), u @ gain[rows]], u @ X[rows].astype(np.float64))
         return moment
 
-    return _summed(part, len(X))
+    return _summed(sums_of, len(X))
 
 
 def _products(
@@ -147,16 +150,18 @@ def _products(
 ) -> Float64Array:
     """Weighted products of features with features, and with gains in the last row, about the means."""
 
-    def part(rows: slice) -> Float64Array:
-        with np.errstate(over="ignore", invalid="ignore"):  # rejected in `_of_products`
+    def sums_of(rows: slice) -> Float64Array:
+        # Sums that overflow are rejected in `_of_products`.
+        with np.errstate(over="ignore", invalid="ignore"):
             Z = X[rows] - center
             U = Z * weight[rows, None]
             return np.vstack([U.T @ Z, (gain[rows] - middle) @ U])
 
-    return _summed(part, len(X))
+    return _summed(sums_of, len(X))
 
 
-@np.errstate(over="ignore", invalid="ignore")  # rejected in `_of_products`
+# Sums that overflow are rejected in `_of_products`.
+@np.errstate(over="ignore", invalid="ignore")
 def _near_zero(X: Any) -> Any:
     """Return sparse features minus a constant of each column, which the intercept absorbs: float64 CSR.
 
@@ -170,7 +175,8 @@ def _near_zero(X: Any) -> Any:
 
 def _sparse_products(X: Any, gain: Float64Array, weight: Float64Array) -> Float64Array:
     """Return the result of `_products` for CSR features, without the centered matrix, which is dense."""
-    with np.errstate(over="ignore", invalid="ignore"):  # rejected in `_of_products`
+    # Sums that overflow are rejected in `_of_products`.
+    with np.errstate(over="ignore", invalid="ignore"):
         U, total = X.multiply(weight[:, None]).tocsr(), weight.sum()
         mean = X.T @ weight / total
         products = (X.T @ U).toarray() - total * np.outer(mean, mean)
@@ -222,10 +228,13 @@ def _solved(A: Float64Array, b: Float64Array) -> Float64Array:
     from scipy.linalg import eigh
     from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
-    scale = 1.0 / np.sqrt(A.diagonal())  # no unit of a feature makes it worse conditioned
+    # With a diagonal of 1, the units of the features do not affect the condition.
+    scale = 1.0 / np.sqrt(A.diagonal())
     A, b = A * scale[:, None] * scale, b * scale
     factor, failed = dpotrf(A)
     rounding = float(np.finfo(np.float64).eps)
+    # A matrix whose condition is at rounding has directions that are nothing but rounding: those of tiny
+    # eigenvalues.
     if not failed and dpocon(factor, np.abs(A).sum(axis=0).max())[0] > rounding:
         solution: Float64Array = dpotrs(factor, b)[0]
     else:
@@ -235,18 +244,19 @@ def _solved(A: Float64Array, b: Float64Array) -> Float64Array:
     return solution * scale
 
 
-def _summed(part: Callable[[slice], Float64Array], n: int) -> Float64Array:
-    """Sum over parts of the rows, on threads but in order: the same bits for any number of threads."""
+def _summed(sums_of: Callable[[slice], Float64Array], n: int) -> Float64Array:
+    """Sum over blocks of rows, on threads but in order: the same bits for any number of threads."""
     total: Any = 0.0
+    # A wave of blocks is computed on threads, then added in order, so memory stays bounded.
     for wave in range(0, n, _AT_ONCE * _ROWS):
         starts = range(wave, min(wave + _AT_ONCE * _ROWS, n), _ROWS)
-        parts: list[Any] = [None] * len(starts)
+        summands: list[Any] = [None] * len(starts)
 
-        def work(c: int, starts: range = starts, parts: list[Any] = parts) -> None:
-            parts[c] = part(slice(starts[c], min(starts[c] + _ROWS, n)))
+        def work(c: int, starts: range = starts, summands: list[Any] = summands) -> None:
+            summands[c] = sums_of(slice(starts[c], min(starts[c] + _ROWS, n)))
 
         run_chunks(work, len(starts))
-        for summand in parts:
+        for summand in summands:
             total = total + summand
     result: Float64Array = total
     return result

@@ -1,4 +1,13 @@
-"""Stochastic gradient descent over queries: `SGD` and `Adam`."""
+"""Stochastic gradient descent over queries: `SGD` and `Adam`.
+
+In: an objective and a start. Out: a `Result`, whose trace has one row per epoch, after that of the start:
+
+>>> import directrix as dx
+>>> objective = dx.linear_objective(dx.data.make_cubic(5, 10, 4, seed=0), "RankNet")
+>>> result = Adam(epochs=3).minimize(objective, np.zeros(4))
+>>> result.message, len(result.trace)
+('3 epochs done; raise epochs=3 to continue', 4)
+"""
 
 from __future__ import annotations
 
@@ -75,7 +84,8 @@ class SGD(Settings):
     short_name: ClassVar[str] = "sgd"
     takes_bounds: ClassVar[bool] = True
     budget: ClassVar[str] = "epochs"
-    _watched: ClassVar[Any] = None  # a function would be taken for a method
+    # `watching` sets the score on a copy. It is no field, and on the class a function would become a method.
+    _watched: ClassVar[Any] = None
 
     learning_rate: float = 0.01
     epochs: int = 200
@@ -117,10 +127,12 @@ class SGD(Settings):
             nonlocal rate, flat, last
             if self.restart_after is not None and watched is not None:
                 value = watched(params)
+                # The first value is compared with NaN, which counts as a change.
                 flat, last = flat + 1 if abs(value - last) <= _ROUNDING else 0, value
             restart = flat == self.restart_after
             restarts.append(restarts[-1] + restart)
             if restart:
+                # Divided by the root of their number, normal parameters have a length of about 1.
                 params[:] = nearest(rng.standard_normal(len(params)) / np.sqrt(len(params)))
                 rate, flat = self.learning_rate, 0
             loss = self._epoch(objective, params, order, rate)
@@ -228,14 +240,17 @@ class Adam(Settings):
             rate = float(self.learning_rate) * cosine_factor(t, n_steps)
             adam_step(grad, _BETAS, _EPS, rate, average, t, current, mean, square, total)
             inside = nearest(current)
-            if inside is not current:  # `total` holds steps that end within the bounds
+            # The mean has counted the step that left the bounds, so it is moved by the same correction.
+            if inside is not current:
                 total[:] += (1.0 - average) * (inside - current)
                 current[:] = inside
 
         def one_epoch(params: Float64Array, order: Int64Array, before: float) -> float:
             loss = in_batches(objective, current, order, self.batch, step)
+            # The weights of the sum add up to 1 - average**t, as in Adam's correction of its means.
             np.divide(total, 1.0 - average**t, out=params)
-            params[:] = nearest(params)  # rounding may leave the bounds
+            # A mean of points within the bounds may leave them by rounding.
+            params[:] = nearest(params)
             return loss
 
         rng = generator(self.random_state)
@@ -247,7 +262,8 @@ def cosine_factor(t: int, n_steps: int) -> float:
     return min(1.0, t / min(50.0, n_steps / 10)) * 0.5 * (1.0 + math.cos(math.pi * t / n_steps))
 
 
-@one_blas_thread()  # see `FullGradients`
+# Once for the whole run; see `FullGradients`.
+@one_blas_thread()
 def over_epochs(
     objective: Objective,
     start: Float64Array,
@@ -269,6 +285,7 @@ def over_epochs(
     loss, grad = objective.value_and_grad(params)
     check_start(params, grad, objective)
     loop = Loop(params, callback, unit="epochs", remedy="lower the learning_rate or scale the features")
+    # The last three ends suffice: an epoch reports a loss that is not finite one epoch late.
     ends = deque([params.copy()], maxlen=3)
     with loop:
         while True:
@@ -278,6 +295,7 @@ def over_epochs(
             loss = one_epoch(params, rng.permutation(objective.n_queries), loss)
             ends.append(params.copy())
     status, message = loop.status, loop.message
+    # The last epoch met a loss that is not finite, so its end is not a candidate.
     if status == "not_finite" and len(ends) > 1:
         ends.pop()
     # An epoch reports the losses before its steps, so its end may have a loss that is not finite.

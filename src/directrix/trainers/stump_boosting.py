@@ -40,6 +40,7 @@ class LabelPairs:
         source = objective.source
         q, self.model = source.queries, cast(StumpModel, source.model)
         query = np.repeat(np.arange(q.n_queries), np.diff(q.qptr))
+        # Sorted by label, the worse documents of each are one run at the end of its query.
         self.order = np.lexsort((-q.labels, query))
         self.qptr = np.array(q.qptr)
         labels = q.labels[self.order]
@@ -53,6 +54,7 @@ class LabelPairs:
         self.n_pairs = int(pairs.sum())
         weight = np.ones(len(labels)) if source.doc_weight is None else source.doc_weight[self.order]
         if alike:
+            # A query without pairs keeps its weights, of which none counts.
             total = np.bincount(query, pairs * weight, minlength=q.n_queries)
             weight = weight / np.where(total > 0.0, total, 1.0)[query]
         weight = weight * source.query_weight[query]
@@ -86,6 +88,7 @@ class LabelPairs:
     def step(self, param: int) -> Float64Array:
         """Value of a threshold function, 0 or 1, for every document."""
         feature = int(np.searchsorted(self.model.ptr, param, side="right")) - 1
+        # A bin is the number of thresholds below the value, so it exceeds the number of each of these.
         above: Float64Array = (self.bins[feature] > param - self.model.ptr[feature]).astype(np.float64)
         return above
 
@@ -199,8 +202,10 @@ class RankBoost(StumpBooster):
         loss = float(losses.sum())
         if pairs.empty or not pairs.model.n_params or loss == 0.0:
             return loss, 0, 0.0
-        r = np.clip(pairs.stairs(pull) / loss, -1.0, 1.0)  # rounding would pass 1 where the loss is denormal
+        # Rounding would pass 1 where the loss is denormal.
+        r = np.clip(pairs.stairs(pull) / loss, -1.0, 1.0)
         best = int(np.argmax(np.abs(r)))
+        # This is the epsilon of the formula; without it, a step that no pair contradicts would be infinite.
         least = 1.0 / pairs.n_pairs
         return loss, best, 0.5 * float(np.log((1.0 + r[best] + least) / (1.0 - r[best] + least)))
 
@@ -264,10 +269,12 @@ class FRank(StumpBooster):
         if pairs.empty or not pairs.model.n_params:
             return now, 0, 0.0
         won, lost = self._won_and_lost(pairs, scores)
+        # Where no step separates any pair, the smallest float keeps the quotient defined.
         least = _SMOOTH * max(float((won + lost).max()), np.finfo(float).tiny)
         raised = 0.5 * np.log((won + least) / (lost + least))
         promise = (np.sqrt(won) - np.sqrt(lost)) ** 2
         best, height, lowest = 0, 0.0, now
+        # The loss decides among a few promising steps, because it costs a pass over all pairs.
         for param in self._most_promising(pairs, promise):
             step = float(raised[param])
             loss = self._loss(pairs, pairs.centered(scores + step * pairs.step(param)))
@@ -293,7 +300,10 @@ class FRank(StumpBooster):
                 scores, pairs.qptr, a, b, pairs.lower, pairs.weight, pairs.rows, start, pull, cuts[c]
             )
         )
-        running = np.cumsum(cuts.sum(axis=0))  # a feature's part adds up to 0: the next begins at 0 again
+        # The cuts of a feature add up to 0, so the running sum begins at 0 for the next feature too.
+        running = np.cumsum(cuts.sum(axis=0))
         parted = np.delete(running, start + np.diff(model.ptr))
         more = pairs.stairs(pull)
+        # Both sums are known for each threshold, W+ plus W- and W+ minus W-; rounding may make a part
+        # negative.
         return np.maximum(0.5 * (parted + more), 0.0), np.maximum(0.5 * (parted - more), 0.0)

@@ -102,7 +102,9 @@ class SVMAcc(Settings):
         weight = self._weights(data, relevant)
         loop, done = Loop(start, callback), 0
         with loop:
+            # At weights of 0, every document has the error 1.
             loop.step(np.zeros(len(start)), self.C * float(weight.sum()))
+            # LinearSVC cannot be fitted to a single class.
             if not (weight[relevant].any() and weight[~relevant].any()):
                 loop.stop(
                     "converged",
@@ -140,9 +142,11 @@ class SVMAcc(Settings):
             random_state=0 if self.random_state is None else self.random_state,
         )
         with warnings.catch_warnings(), one_blas_thread():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the result says it
+            # The result reports this itself, with status "max_iter".
+            warnings.simplefilter("ignore", ConvergenceWarning)
             machine.fit(X, relevant, sample_weight=weight)
         w, b = np.ascontiguousarray(machine.coef_[0], dtype=np.float64), float(machine.intercept_[0])
+        # LinearSVC does not report its loss, so it is computed from the weights.
         short = np.maximum(1.0 - np.where(relevant, 1.0, -1.0) * (X @ w + b), 0.0)
         errors = short if self.loss == "hinge" else short**2
         return w, 0.5 * float(w @ w) + 0.5 * b * b + self.C * float(weight @ errors), int(machine.n_iter_)
@@ -172,6 +176,7 @@ def step_features(model: StumpModel, X: Any) -> Any:
             f"{n_ones:,} documents are above a threshold; below 2^31 are needed. Give fewer "
             "thresholds or documents."
         )
+    # The ones of a feature are its first thresholds, so their number says which they are.
     columns = rows_of(np.broadcast_to(model.ptr[:-1], above.shape).ravel(), above.ravel()).astype(np.int32)
     ends = np.append(0, np.cumsum(above.sum(axis=1))).astype(np.int32)
     return sp.csr_array((np.ones(n_ones), columns, ends), shape=(len(above), model.n_params))

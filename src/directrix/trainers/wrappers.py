@@ -1,4 +1,13 @@
-"""Wrappers of trainers: early stopping, annealing of the smoothing, and restarts."""
+"""Wrappers of trainers: early stopping, annealing of the smoothing, and restarts.
+
+In: a trainer. Out: another trainer, which calls it once or several times; wrappers can be nested:
+
+>>> import directrix as dx
+>>> trainer = Restarts(Anneal(dx.LBFGS(max_iter=5), start=1.0, stop=0.25), n=2)
+>>> objective = dx.linear_objective(dx.data.make_cubic(5, 10, 4, seed=0), "SmoothNDCG")
+>>> trainer.minimize(objective, np.ones(4)).counts["restarts"]
+2
+"""
 
 from __future__ import annotations
 
@@ -88,7 +97,7 @@ class BestSoFar(Settings):
             stop = bool(callback is not None and callback(step._replace(score=score)))
             return best.ran_out(step.iteration) or stop
 
-        # restarts of SGD watch the same score of the last step, which is not computed twice
+        # Restarts of SGD watch the same score of the last step, which is not computed twice.
         watching = getattr(self.trainer, "watching", None)
         trainer = self.trainer if watching is None else watching(lambda _: scores[max(scores)])
         result = trainer.minimize(objective, start, callback=watch)
@@ -104,7 +113,7 @@ class BestSoFar(Settings):
             value=value,
             message=f"{message}; best at {_named(result.trace, best.step)} with {best.score:.4f}",
             counts={**result.counts, "best": best.step},
-            # under Restarts a step is a whole run, and its rows share the score
+            # Under `Restarts` a step is a whole run, and its rows share the score.
             trace=[{**row, "score": scores[row.get("restart", row["iteration"])]} for row in result.trace],
         )
 
@@ -171,6 +180,7 @@ class Anneal(Settings):
     @property
     def smoothings(self) -> list[float]:
         """The smoothings of the rounds: start, start factor, ..., none below stop."""
+        # The small number makes up for rounding, which would lose the last round.
         rounds = int(np.log(self.stop / self.start) / np.log(self.factor) + 1e-9)
         return [self.start * self.factor**i for i in range(rounds + 1)]
 
@@ -199,6 +209,7 @@ class Anneal(Settings):
         rounds: list[Result] = []
         with loop:
             loss = objective.at(self.start).value_and_grad(loop.params)[0]
+            # A start without a finite loss is no step; the first round reports it.
             if np.isfinite(loss):
                 loop.step(loop.params, loss, smoothing=self.start)
             for smoothing in self.smoothings:
@@ -262,9 +273,9 @@ class Continuation(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given: Any = self.shares
+        argument: Any = self.shares
         limits: Any = {"above": 0.0, "below": 1.0, "example": 0.9}
-        shares = given if isinstance(given, tuple | list) else [given]
+        shares = argument if isinstance(argument, tuple | list) else [argument]
         checked = (number(share, "shares", "Continuation", **limits) for share in shares)
         object.__setattr__(self, "shares", tuple(checked))
 
@@ -297,8 +308,11 @@ class Continuation(Settings):
         for share, stage in stages:
             first = n_steps
             result = self.trainer.minimize(stage, params, callback=watch)
-            if result.own_loss:  # it does not depend on the surrogate
+            # A loss of the trainer's own does not depend on the surrogate, so one stage is all.
+            if result.own_loss:
                 return result
+            # Rows are numbered by run under `Restarts`, and by step otherwise; both continue from stage to
+            # stage.
             column = "restart" if result.trace and "restart" in result.trace[0] else "iteration"
             trace += [{**row, column: row[column] + first, "share": share} for row in result.trace]
             best = {"best": first + result.counts["best"]} if "best" in result.counts else {}
@@ -308,9 +322,11 @@ class Continuation(Settings):
                 break
         surrogate = objective.surrogate  # type: ignore[attr-defined]
         if not best and hasattr(surrogate, "at"):
+            # With almost no smoothing, the surrogate has the values of its exact measure.
             smoothing = max(_VANISHING / surrogate.steepness, SMALLEST)
             exact = objective.penalized(L2()).at(smoothing)  # type: ignore[attr-defined]
-            params = min(reversed(results), key=lambda of: float(exact.value_and_grad(of.params)[0])).params
+            # The latest of equal stages is kept, because its objective is nearest to the given one.
+            params = min(reversed(results), key=lambda end: float(exact.value_and_grad(end.params)[0])).params
         return replace(
             result,
             params=params,
@@ -326,6 +342,7 @@ def stages_of(objective: Any, shares: Iterable[float], start: Float64Array) -> l
     is_stationary = getattr(getattr(objective, "surrogate", None), "stationary_at_ties", False)
     if not hasattr(objective, "with_share") or (is_stationary and np.any(start)):
         return [(0.0, objective)]
+    # An objective without a cut-off returns itself for every share, and has one stage.
     others = ((share, objective.with_share(share)) for share in shares)
     return [*((share, other) for share, other in others if other is not objective), (0.0, objective)]
 
@@ -397,6 +414,7 @@ class Restarts(Settings):
         start = np.asarray(start, dtype=np.float64)
         rng = generator(self.random_state)
         direction = rng.standard_normal((self.n - 1, len(start)))
+        # Normal vectors of length 1 are uniform on the unit sphere.
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         length = float(np.linalg.norm(start))
         if length > 0.0:
@@ -427,7 +445,7 @@ class Restarts(Settings):
         # Arrays that are mapped read-only would be another type, for which Numba would compile again.
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator", mmap_mode="c")
         results: list[Result] = []
-        running = parallel(run(self.trainer, objective, one, alone=alone) for one in self.starts(start))
+        running = parallel(run(self.trainer, objective, point, alone=alone) for point in self.starts(start))
         stopped = False
         try:
             for number, result in enumerate(running):
@@ -438,14 +456,16 @@ class Restarts(Settings):
                     break
         finally:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # joblib warns of runs that are left out, as was asked
+                # joblib warns of runs that are left out, but the callback asked for that.
+                warnings.simplefilter("ignore")
                 running.close()
         best = replace(_best(results), status="stopped") if stopped else _best(results)
         trace = [{**row, "restart": number} for number, result in enumerate(results) for row in result.trace]
         duals = [result.dual for result in results if result.dual is not None]
         return replace(
             best,
-            dual=max(duals, default=None),  # each is a bound of the one loss
+            # All runs bound the same loss from below, so the highest bound holds.
+            dual=max(duals, default=None),
             message=_message(results, self.n),
             counts={**added_counts(results), "restarts": len(results)},
             trace=trace,
@@ -453,6 +473,7 @@ class Restarts(Settings):
 
 
 def _run(trainer: Trainer, objective: Objective, start: Float64Array, *, alone: bool) -> Result:
+    # Runs in several processes share the cores, so each takes one thread.
     with nullcontext() if alone else serially():
         return trainer.minimize(objective, start)
 
