@@ -14,11 +14,14 @@ NO_ITEMS = (TypeError, NotImplementedError)
 """Errors of ``list`` for a value that it cannot read; some memoryviews raise the latter."""
 
 
-# control characters except tab and line feed; surrogates, which no terminal can encode; changes of direction,
-# and separators of lines
+# A terminal would obey or misplace these characters. They are the control characters except tab
+# and line feed, surrogates, which no terminal can encode, changes of direction, and separators of
+# lines.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_ENDLESS_FROM = 300  # no word, and no name of a file, has so many characters
+# No word, and no name of a file, has this number of characters, so a longer run without a blank is cut.
+_ENDLESS_FROM = 300
 _ENDLESS = re.compile(rf"[^\s/\\]{{{_ENDLESS_FROM},}}")
+# A message longer than this number of characters loses its middle.
 _LONGEST_LINE = 5000
 
 
@@ -74,6 +77,8 @@ class Advice(str):
 
     def __new__(cls, key: str, /, **values: object) -> Advice:
         """Return the sentence for Python."""
+        # The text itself is the advice for Python. A shell takes the key and the values, and builds its
+        # own sentence.
         advice = super().__new__(cls, one_line(PYTHON[key].format(**values)))
         advice.key, advice.values = key, values
         return advice
@@ -133,16 +138,20 @@ def short_text(value: object, limit: int = 60) -> str:
     """Return the ``repr`` of any value for a message, truncated if it is long."""
     try:
         text = repr(value)
-    except Exception:  # noqa: BLE001 - huge integers, lists nested deeply, classes that fail
+    except Exception:  # noqa: BLE001
+        # The `repr` of user values may raise an error of any class: huge integers, lists nested deeply,
+        # classes that fail.
         kind = "huge integer" if isinstance(value, int) else f"{type(value).__name__} that cannot be printed"
         text = f"a {kind}"
-    text = " ".join(map(str.strip, text.splitlines()))  # arrays and frames have several
+    # The `repr` of arrays and frames has several lines, and a message needs one.
+    text = " ".join(map(str.strip, text.splitlines()))
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def first_repeated(values: Iterable[Hashable]) -> Any:
     """Return the first value that occurred before, or None, in one pass also over many values."""
     seen = set[Hashable]()
+    # `add` returns None, so a new value is stored and skipped in the same expression.
     return next((value for value in values if value in seen or seen.add(value)), None)  # type: ignore[func-returns-value]
 
 

@@ -12,7 +12,10 @@ from operator import attrgetter
 from types import CellType, CodeType, FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
+# The `repr` of these types shows the whole value, so it needs no further analysis.
 _PLAIN = (str, int, float, complex, bool, type(None), type(...))
+# Code below these folders, or in a folder of installed packages, is not the user's. It counts by name
+# only.
 _LIBRARY = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
 _PACKAGES = re.compile(r"[/\\](site|dist)-packages[/\\]")
 
@@ -44,9 +47,11 @@ def _digest(value: Any, known: dict[int, tuple[Any, str]]) -> str:
     if type(value) is bytes:
         return sha256(value).hexdigest()
     if id(value) not in known:
+        # A value that contains itself meets this text instead of recursing without end.
         known[id(value)] = value, "a circle"
-        digests = [_digest(part, known) for part in _parts(value)]
-        if isinstance(value, set | frozenset):  # another order in every process
+        digests = [_digest(member, known) for member in _parts(value)]
+        # The order of a set differs between processes, because the hashes of texts do.
+        if isinstance(value, set | frozenset):
             digests.sort()
         known[id(value)] = value, sha256(" ".join([type(value).__name__, *digests]).encode()).hexdigest()
     return known[id(value)][1]
@@ -59,9 +64,13 @@ def _parts(value: Any) -> list[Any]:
     if isinstance(value, ModuleType):
         return [value.__name__]
     if isinstance(value, CodeType):
+        # Line numbers and file names are left out, so moving a function does not change its
+        # fingerprint.
         names = value.co_names, value.co_varnames, value.co_freevars
         return [value.co_code, value.co_exceptiontable, *names, value.co_consts]
     if isinstance(value, FunctionType):
+        # An empty cell belongs to a variable that has not been assigned yet, and reading it would raise
+        # an error.
         full = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
         used = _used(value.__code__, value.__globals__)
         return [value.__code__, value.__defaults__, value.__kwdefaults__, full, used]
@@ -70,9 +79,12 @@ def _parts(value: Any) -> list[Any]:
         return [value.__qualname__, type(value), value.__bases__, members]
     if isinstance(value, property | cached_property):
         return [value.fget if isinstance(value, property) else value.func]
-    if isinstance(getattr(value, "py_func", None), FunctionType):  # compiled by Numba
+    # A function compiled by Numba counts as its source and its options, because machine code differs by
+    # processor.
+    if isinstance(getattr(value, "py_func", None), FunctionType):
         return [value.py_func, getattr(value, "targetoptions", None)]
-    if hasattr(value, "__wrapped__"):  # static methods, functools.cache
+    # Static methods and `functools.cache` wrap the function that the user wrote.
+    if hasattr(value, "__wrapped__"):
         return [value.__wrapped__]
     if type(value) in (dict, MappingProxyType):
         return [part for pair in value.items() for part in pair]
@@ -84,12 +96,15 @@ def _pickled(value: Any) -> list[Any]:
     kind = type(value)
     try:
         reduced = value.__reduce_ex__(4)
-    except Exception:  # noqa: BLE001 - a lock, a file: any error of any class
+    except Exception:  # noqa: BLE001
+        # An object that cannot be pickled, such as a lock or a file, may raise an error of any class.
         return [kind, re.sub(r" at 0x\w+", "", repr(value))]
     if isinstance(reduced, str):
         return [kind, reduced]
     make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
     if isinstance(state, dict):
+        # A cached property appears in the state only after its first use, so it must not change the
+        # fingerprint.
         kept = {name for name in state if isinstance(getattr(kind, str(name), None), cached_property)}
         state = {name: part for name, part in state.items() if name not in kept}
     return [kind, make, arguments, state, list(items or ()), list(pairs or ())]
@@ -103,7 +118,8 @@ def _is_installed(value: Any) -> bool:
     try:
         if attrgetter(name)(sys.modules[module]) is not value:
             return False
-    except AttributeError:  # made within a function
+    except AttributeError:
+        # A function or class made within a function has no path from its module.
         return False
     return not _is_users(sys.modules[module])
 
@@ -122,12 +138,13 @@ def _used(code: CodeType, scope: dict[str, Any]) -> dict[str, Any]:
         name = instruction.argval
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name in scope:
             used[name] = scope[name]
-    modules = [one for one in used.values() if isinstance(one, ModuleType) and _is_users(one)]
-    for module in modules:  # grows: a package, its module, a function in that
+    modules = [member for member in used.values() if isinstance(member, ModuleType) and _is_users(member)]
+    # The list grows while it is read: a package adds its module, and that a function in it.
+    for module in modules:
         for name in {*code.co_names} & {*vars(module)}:
-            used[f"{module.__name__}.{name}"] = one = vars(module)[name]
-            if isinstance(one, ModuleType) and _is_users(one) and one not in modules:
-                modules.append(one)
+            used[f"{module.__name__}.{name}"] = member = vars(module)[name]
+            if isinstance(member, ModuleType) and _is_users(member) and member not in modules:
+                modules.append(member)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             used |= _used(constant, scope)

@@ -41,12 +41,14 @@ class _Library(codegen.JITCodeLibrary):
     """
 
     def _finalize_final_module(self) -> None:
-        self._shared_module = self._final_module.clone()  # for the kernels that call this one, as in Numba
-        for shared, own in zip(self._shared_module.functions, self._final_module.functions, strict=True):
-            if own.linkage.name == "external" and not own.is_declaration:
+        # Kernels that call this one link the clone, as in Numba. The loop gives the clone's functions a
+        # linkage that allows duplicates, and the module's own copies of other kernels a private one.
+        self._shared_module = self._final_module.clone()
+        for shared, linked in zip(self._shared_module.functions, self._final_module.functions, strict=True):
+            if linked.linkage.name == "external" and not linked.is_declaration:
                 shared.linkage = "linkonce_odr"
-            elif own.linkage.name == "linkonce_odr":
-                own.linkage = "internal"
+            elif linked.linkage.name == "linkonce_odr":
+                linked.linkage = "internal"
         super()._finalize_final_module()  # type: ignore[no-untyped-call]
 
 
@@ -68,8 +70,11 @@ BASELINE = "x86-64-v3"
 """Processor that the kernels of wheels are compiled for, as LLVM calls it."""
 SHIPPED = "compiled"
 """Folder next to kernels that holds those of a wheel; ``python -m tools.wheel`` fills it."""
-_NEEDS = frozenset(("+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+movbe"))  # of the baseline
+# These are features of `BASELINE`, as LLVM names them. A processor that lacks one cannot run the code
+# of a wheel.
+_NEEDS = frozenset(("+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+movbe"))
 
+# Numba has no types for these names, and some of them are private.
 _CONFIG: Any = numba.config
 _FROM_PARTS: Any = compiler.CompileResult._rebuild
 _DUMPS: Any = serialize.dumps
@@ -93,7 +98,8 @@ class _Compilation(event.Listener):
 
     def __init__(self) -> None:
         self._depth, self._begun, self._seconds = 0, 0.0, 0.0
-        self._is_announced = current_process().name != "MainProcess"  # workers compile at the same time
+        # Workers compile at the same time as the main process, whose note suffices.
+        self._is_announced = current_process().name != "MainProcess"
 
     def on_start(self, event: Any) -> None:
         if not self._depth:
@@ -109,7 +115,8 @@ class _Compilation(event.Listener):
 
     def _announce(self, event: Any) -> None:
         """Log once, after a second, why the process takes so long; user functions do not count."""
-        kept = getattr(event.data["dispatcher"], "_cache", None)  # loops that Numba lifts have none
+        # Loops that Numba lifts out of a function have no cache.
+        kept = getattr(event.data["dispatcher"], "_cache", None)
         if self._is_announced or not isinstance(kept, _KernelCache):
             return
         if self._seconds + time.perf_counter() - self._begun > _PATIENCE:
@@ -191,7 +198,8 @@ class _KernelCache(caching.NullCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         self._source = inspect.getfile(function)
         self.name = f"{Path(self._source).stem}.{function.__qualname__}.{_PYTHON}"
-        self.read: list[Path] = []  # files that this process uses
+        # These are the files whose code this process uses.
+        self.read: list[Path] = []
 
     @cached_property
     def folders(self) -> list[Path]:
@@ -208,8 +216,8 @@ class _KernelCache(caching.NullCache):
         return str(self.folders[0]) if self.folders else None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        # enough for code that is ready: `refresh`, which loads all that compiling needs, takes longer than
-        # the rest of a short command
+        # This suffices for code that is ready. Numba's `refresh`, which loads all that compiling
+        # needs, takes longer than the rest of a short command.
         _RUNTIME.initialize(target_context)
         processor = target_context.codegen().magic_tuple()
         paths = [folder / self._file(sig, processor) for folder in self.folders]
@@ -221,19 +229,24 @@ class _KernelCache(caching.NullCache):
             except OSError:
                 continue
             code = content[32:]
-            if hashlib.sha256(code).digest() == content[:32]:  # a damaged file counts as missing
+            # A damaged file counts as missing: the kernel is compiled again, and the file replaced.
+            if hashlib.sha256(code).digest() == content[:32]:
                 self.read.append(path)
                 return _FROM_PARTS(target_context, *pickle.loads(code))
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        if data.library.has_dynamic_globals:  # addresses of this process
+        # Such code contains addresses of this process, which mean nothing in another.
+        if data.library.has_dynamic_globals:
             return
-        parts = data._reduce()
-        code = _DUMPS((*parts[:6], "", *parts[7:]))  # the annotated source has addresses of this process
+        fields = data._reduce()
+        # The annotated source is dropped, because it has addresses of this process and would change the
+        # hash.
+        code = _DUMPS((*fields[:6], "", *fields[7:]))
         content, name = hashlib.sha256(code).digest() + code, self._file(sig, data.codegen.magic_tuple())
         for folder in self.folders:
-            try:  # is_dir fails too, in a folder of another user
+            try:
+                # `is_dir` is inside the block because it fails, too, in a folder of another user.
                 is_new = not folder.is_dir()
                 _write(folder, name, content)
             except OSError:
@@ -253,7 +266,8 @@ class _KernelCache(caching.NullCache):
         return Path(self._source).parent / SHIPPED
 
     def _file(self, sig: Any, processor: _Processor) -> str:
-        # the field names of a named tuple count too: compiled code knows fields by position
+        # The field names of a named tuple count too, because compiled code knows fields by
+        # position.
         signature = _short(repr([(repr(kind), getattr(kind, "fields", ())) for kind in sig]))
         return f"{self.name}.{_stamp()}.{_made_for(processor)}.{signature}.nbc"
 
@@ -303,7 +317,8 @@ def _short(text: str) -> str:
 @cache
 def _stamp() -> str:
     """Return a text that changes with the source of any kernel: kernels contain code of others."""
-    sources = sorted(_PACKAGE.glob("*/_kernels/*.py"))  # empty in a zip file, so the version counts too
+    # In a zip file the list is empty, so the version counts, too.
+    sources = sorted(_PACKAGE.glob("*/_kernels/*.py"))
     texts = [path.read_text(encoding="utf-8") for path in sources]
     return _short("\0".join([__version__, numba.__version__, repr(_OPTIONS), *texts]))
 
@@ -345,9 +360,9 @@ def survey() -> Survey:
     stores = [compiled._cache for compiled in all_kernels() if not _CONFIG.DISABLE_JIT]
     places, names, stale = [], set(), []
     for rank in range(max((len(store.folders) for store in stores), default=0)):
-        # modules that were imported under another NUMBA_CACHE_DIR have another number of folders
+        # Modules that were imported under another NUMBA_CACHE_DIR have another number of folders.
         folders = sorted({folder for store in stores for folder in store.folders[rank : rank + 1]})
-        # for this version of Python, Numba's own files included
+        # The files are those for this version of Python, with Numba's own files.
         files = [path for f in folders for path in f.glob("*.nb[ic]") if f".{_PYTHON}." in path.name]
         usable = [path for path in files if current in path.name]
         names |= {path.name[: path.name.index(current)] for path in usable}
@@ -384,7 +399,8 @@ def size_of(paths: Iterable[Path]) -> int:
 
 
 def _can_write(folder: Path) -> bool:
-    with suppress(PermissionError):  # from exists, in a folder of another user
+    # `exists` raises this error in a folder of another user.
+    with suppress(PermissionError):
         while not folder.exists():
             folder = folder.parent
         return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)

@@ -19,6 +19,7 @@ def callable_package(package: str) -> None:
             name = package.rpartition(".")[2]
             return getattr(import_module(f"directrix.{PUBLIC[name]}"), name)(*args, **settings)
 
+    # Only a class can define `__call__`, so the module that exists gets another class.
     sys.modules[package].__class__ = Package
 
 
@@ -33,10 +34,12 @@ def exports(
 
     def load(name: str) -> Any:
         if name in modules:
-            return import_module(f"{module}.{name}")  # which sets the attribute
+            # The import itself sets the attribute, so the next access does not come here.
+            return import_module(f"{module}.{name}")
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         value = getattr(import_module(f"directrix.{names[name]}"), name)
+        # The value becomes an attribute of the module, so each name is loaded once.
         setattr(import_module(module), name, value)
         return value
 

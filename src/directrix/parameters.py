@@ -25,6 +25,7 @@ from directrix.errors import InputError, short_text
 Checks = Mapping[str, Callable[[Any, str, str], Any]]
 """For the fields of a class: functions of the value, its name and the class, which return it or raise."""
 
+# Outside this range float32 could not hold the results of a steepness or a smoothing.
 SMALLEST, _LARGEST = 1e-30, 1e30
 
 
@@ -45,13 +46,14 @@ def number(  # noqa: PLR0913
     outside a limit. The message calls the parameter ``name``, and its class or function ``owner``, and
     suggests ``example``.
     """
-    given: Any = value if isinstance(value, Real) and not isinstance(value, bool) else nan
+    checked: Any = value if isinstance(value, Real) and not isinstance(value, bool) else nan
     try:
-        is_within = isfinite(given) and above < given < below and least <= given <= most
-    except OverflowError:  # an integer that no float holds
+        is_within = isfinite(checked) and above < checked < below and least <= checked <= most
+    except OverflowError:
+        # No float holds this integer, so it is outside of any range.
         is_within = False
     if is_within:
-        return int(given) if isinstance(given, Integral) else float(given)
+        return int(checked) if isinstance(checked, Integral) else float(checked)
     limits = ((">", above), (">=", least), ("<", below), ("<=", most))
     wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if abs(limit) < inf)
     raise refusal(value, name, owner, f"a number {wanted}", f"{example!r}")
@@ -91,8 +93,8 @@ def seed_number(value: Any) -> int:
 
 def check_choice(value: Any, name: str, choices: Iterable[str]) -> None:
     """Raise `InputError` unless a value is one of the choices."""
-    if value not in (known := tuple(choices)):
-        raise InputError(f"{name}={short_text(value)}: {name} must be one of {', '.join(known)}.")
+    if value not in (listed := tuple(choices)):
+        raise InputError(f"{name}={short_text(value)}: {name} must be one of {', '.join(listed)}.")
 
 
 def option(  # noqa: PLR0913
@@ -125,7 +127,8 @@ def words_of(kind: type) -> dict[str, tuple[Any, ...]]:
     """Return the words that each field of a class may hold: those of its annotation as a ``Literal``."""
     try:
         hints = get_type_hints(kind)
-    except NameError:  # a class that a user defined within a function names types that only it knows
+    except NameError:
+        # A class that a user defined within a function may name types that only the function knows.
         return {}
     words = {}
     for name, hint in hints.items():
@@ -144,19 +147,25 @@ def check_fields(owner: Any) -> None:
     those of Python; a ranker keeps what it was given, as scikit-learn requires. Raises `InputError`.
     """
     kind = type(owner)
-    checks, words = getattr(kind, "checks", CHECKS), words_of(kind)  # type: ignore[arg-type]  # classes are hashable
+    # A class without a table of its own uses the common one. The cache of `words_of` needs hashable
+    # arguments, and classes are.
+    checks, words = getattr(kind, "checks", CHECKS), words_of(kind)  # type: ignore[arg-type]
     for field in fields(owner):
-        name, given = field.name, getattr(owner, field.name)
-        if given is None and (field.default is None or "None" in str(field.type)):
+        name, stored = field.name, getattr(owner, field.name)
+        # None means "not set" where the default or the annotation allows it.
+        if stored is None and (field.default is None or "None" in str(field.type)):
             continue
-        value = given.item() if isinstance(given, np.generic) else given
+        # A NumPy scalar becomes a Python number, because it is shown in `repr` and saved as JSON.
+        value = stored.item() if isinstance(stored, np.generic) else stored
         is_flag = isinstance(field.default, bool)
         allowed = (True, False) if is_flag else words.get(name)
+        # 1 equals True, so a flag needs a test of its type as well.
         if allowed and (value not in allowed or (is_flag and not isinstance(value, bool))):
             raise refusal(value, name, kind.__name__, " or ".join(map(repr, allowed)), repr(allowed[0]))
         if not allowed and name in checks:
             value = checks[name](value, name, kind.__name__)
-        if value is not given and kind.__dataclass_params__.frozen:
+        if value is not stored and kind.__dataclass_params__.frozen:
+            # A frozen dataclass refuses plain assignment, even to itself.
             object.__setattr__(owner, name, value)
 
 
@@ -177,7 +186,7 @@ CHECKS: Checks = {
     **_checks("C spread", number, above=0.0, example=1.0),
     **_checks("epsilon", number, above=0.0, example=1e-3),
     **_checks("learning_rate", number, above=0.0, example=0.01),
-    # LightGBM takes no more leaves of a tree, and no more bins of a feature
+    # LightGBM takes no more leaves of a tree, and no more bins of a feature, than these limits.
     **_checks("num_leaves", whole, least=2, below=131_073, example=15),
     **_checks("max_bin", whole, least=2, below=65_536, example=15),
     **_checks("draw seed", whole, least=0, example=0),

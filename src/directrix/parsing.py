@@ -33,6 +33,7 @@ def json_of(content: str | bytes, **hooks: Any) -> Any:
     try:
         value = json.loads(text, **hooks)
         if _ESCAPED_SURROGATE.search(text):
+            # Only an escape can bring half of a character into a value, and encoding finds it.
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("its lists or objects are nested too deeply") from None
@@ -62,6 +63,7 @@ def parse_tree(text: str) -> ast.expr:
         raise ValueError(f"it has {len(text)} characters, of which at most {LONGEST} are read")
     text = text.strip()
     tree = ast.parse(text, mode="eval").body
+    # The tree must cover the whole text, so that writing it again loses nothing.
     if ast.get_source_segment(text, tree) != text:
         raise ValueError("a comment or parentheses surround it")
     return tree
@@ -80,6 +82,7 @@ def call_of(tree: ast.expr, value: Callable[[ast.expr], Any] = ast.literal_eval)
     >>> call_of(parse_tree("ApproxNDCG(50, k=10)"))
     Call(name='ApproxNDCG', arguments=[50], fields={'k': 10})
     """
+    # A bare name is a call without arguments.
     call = tree if isinstance(tree, ast.Call) else ast.Call(tree, [], [])
     return Call(
         call.func.id if isinstance(call.func, ast.Name) else "",
@@ -91,6 +94,7 @@ def call_of(tree: ast.expr, value: Callable[[ast.expr], Any] = ast.literal_eval)
 def unknown_name(name: str, known: Iterable[str], what: str, text: str) -> InputError:
     """Return the error for an unknown name in a text, with the nearest known names, or else all."""
     names = {each.lower(): each for each in known}
+    # 0.5 is the least similarity of a suggestion, on difflib's scale from 0 to 1.
     near = [names[found] for found in difflib.get_close_matches(name.lower(), names, cutoff=0.5)]
     meant = f"; did you mean {' or '.join(near)}?" if near else f". Known: {', '.join(names.values())}."
     return InputError(f"{text!r}: there is no {what} {name!r}{meant}")
@@ -121,7 +125,9 @@ def import_named(module: str, name: str, what: str, example: str) -> Any:
     the form.
     """
     if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))  # last, and for good: worker processes import from there too
+        # The folder comes last, so it hides no installed package. It stays, because worker processes
+        # import from there too.
+        sys.path.append(str(Path.cwd()))
     try:
         home = import_module(module)
     except ImportError as error:

@@ -22,16 +22,18 @@ from typing import Any
 
 from directrix.errors import InputError, short_text
 
+# A message lists at most this number of problems of a file.
 _MOST_PROBLEMS = 5
+# A comparison with the largest float rejects NaN, infinities, and integers that no float holds.
 _LARGEST = sys.float_info.max
 _NAMES = {str: "text", dict: "an object", list: "a list", float: "a finite number", bool: "true or false"}
 
 
 def check(value: Any, form: Any, where: str = "") -> None:
     """Raise `InputError` unless a value has a form; ``where`` is the path of the value in its file."""
-    found = list(islice(_problems(value, form, where), _MOST_PROBLEMS))
-    if found:
-        raise InputError("; ".join(found) + ".")
+    problems = list(islice(_problems(value, form, where), _MOST_PROBLEMS))
+    if problems:
+        raise InputError("; ".join(problems) + ".")
 
 
 def _problems(value: Any, form: Any, where: str) -> Iterator[str]:
@@ -50,12 +52,14 @@ def _of_object(value: Any, form: dict[Any, Any], where: str) -> Iterator[str]:
     if not isinstance(value, dict):
         yield f"{where or 'the file'} is {short_text(value)}, must be an object"
         return
-    for key, part in form.items():
+    for key, entry_form in form.items():
+        # The form `{str: form}` applies to every entry; a question mark marks an entry that may be
+        # absent.
         names = value if key is str else [key.removesuffix("?")]
         for name in names:
             path = f"{where}.{name}" if where else name
             if name in value:
-                yield from _problems(value[name], part, path)
+                yield from _problems(value[name], entry_form, path)
             elif name == key:
                 yield f"{path} is missing"
 
@@ -63,6 +67,8 @@ def _of_object(value: Any, form: dict[Any, Any], where: str) -> Iterator[str]:
 def _of_list(values: Any, form: Any, where: str) -> Iterator[str]:
     if not isinstance(values, list):
         yield f"{where} is {short_text(values)}, must be a list"
+    # Lists of numbers may be long, so the cheap test of the whole list comes before a look at each
+    # value.
     elif not _all_fit(values, form):
         for place, value in enumerate(values):
             yield from _problems(value, form, f"{where}[{place}]")
@@ -88,6 +94,7 @@ def _fits(value: Any, form: Any) -> bool:
     return isinstance(value, form)
 
 
+# `math.isfinite` would raise an error for an integer that no float holds.
 def _is_finite(value: float) -> bool:
     return -_LARGEST <= value <= _LARGEST
 

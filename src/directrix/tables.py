@@ -26,6 +26,7 @@ class Latex(str):
     """A cell that is LaTeX already, in a table that is written as LaTeX only."""
 
 
+# A cell with more characters loses its middle when it is shown.
 _LONGEST_CELL = 1000
 
 
@@ -34,6 +35,7 @@ def stars(p: float) -> str:
     return "*" * ((p < 0.05) + (p < 0.01) + (p < 0.001))
 
 
+# These characters have a meaning in LaTeX.
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -48,7 +50,8 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    "[": "{[}",  # after a line end it would be an option of that
+    # After a line end, `\\`, LaTeX would read a bracket as an option.
+    "[": "{[}",
 }
 
 
@@ -99,10 +102,10 @@ class Table:
         widths = {f"row {number}": len(row) for number, row in enumerate(self.rows)}
         if self.groups:
             widths = {"groups": sum(n for _, n in self.groups)} | widths
-        for part, width in widths.items():
+        for place, width in widths.items():
             if width != len(self.columns):
                 raise InputError(
-                    f"table {self.title!r}: {part} has {width} columns, the table has {len(self.columns)}; "
+                    f"table {self.title!r}: {place} has {width} columns, the table has {len(self.columns)}; "
                     "give one value for every column, None for an empty cell."
                 )
 
@@ -115,6 +118,8 @@ class Table:
         (('SVMmap', 0.5),)
         """
         kept = [i for i in range(len(self.columns)) if i not in columns]
+        # Each column has the number of its group, so that removed columns reduce the sizes of their
+        # groups.
         owners = [number for number, (_, n) in enumerate(self.groups) for _ in range(n)]
         sizes = Counter(owners[i] for i in kept if owners)
         return replace(
@@ -143,6 +148,8 @@ class Table:
         heads = []
         start = 0
         for name, n in table.groups:
+            # Two blanks separate columns. A group's name that is wider than its columns widens the last
+            # one.
             missing = len(name) - (sum(widths[start : start + n]) + 2 * (n - 1))
             widths[start + n - 1] += max(0, missing)
             heads.append(name.ljust(sum(widths[start : start + n]) + 2 * (n - 1)))
@@ -225,7 +232,8 @@ class Table:
         if isinstance(value, PValue) and value < 10.0**-self.digits:
             return f"< .{1:0{self.digits}d}"
         if isinstance(value, float):
-            return f"{value:z.{self.digits}f}"  # z: no "-0.000"
+            # The format's letter z turns "-0.000" into "0.000".
+            return f"{value:z.{self.digits}f}"
         return value if isinstance(value, str) else str(value)
 
     def numeric(self) -> list[bool]:
@@ -269,6 +277,7 @@ def json_value(value: Any) -> Any:
 
 def escaped_markdown(text: str) -> str:
     """Return the text on one line, with all characters escaped that Markdown would interpret."""
+    # A bracket matters only before a link's address, and an ampersand only at the begin of an entity.
     return re.sub(r"([|*_<`\\]|\[(?=[^\]]*\]\()|&(?=#?\w+;))", r"\\\1", one_line(text))
 
 
@@ -310,4 +319,6 @@ def _group_rows(groups: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def _inert(cell: Any) -> Any:
+    # Spreadsheets run a cell that begins with one of these characters as a formula, and an apostrophe
+    # prevents it.
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in tuple("=+-@\t\r") and cell[1:] else cell

@@ -23,12 +23,15 @@ from directrix.errors import InputError, warn
 from directrix.types import Int64Array
 
 _ENVIRONMENT = "DIRECTRIX_NUM_THREADS"
-_MOST = 4096  # more than any machine has cores; each takes memory
+# More threads than any machine has cores are a mistake, and each takes memory.
+_MOST = 4096
 _lock = threading.Lock()
 _chosen: int | None = None
-_pool: tuple[int, ThreadPoolExecutor | None] | None = None  # workers; no executor: they cannot be started
+# The number of workers and their executor; the executor is None if the system cannot start them.
+_pool: tuple[int, ThreadPoolExecutor | None] | None = None
 _this_thread = threading.local()
-_blas: tuple[int, Any] = (0, None)  # callers inside one_blas_thread, what the last restores
+# The number of callers inside `one_blas_thread`, and the limit that the last of them restores.
+_blas: tuple[int, Any] = (0, None)
 
 
 def set_threads(n: int | None) -> int | None:
@@ -83,6 +86,7 @@ def get_threads() -> int:
     from_environment = os.environ.get(_ENVIRONMENT)
     if from_environment:
         return _positive(from_environment, f"environment variable {_ENVIRONMENT}")
+    # A worker process uses one thread, because its siblings use the other cores.
     if multiprocessing.parent_process() is not None:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -94,7 +98,8 @@ def query_chunks(qptr: Int64Array, docs_per_chunk: int) -> Int64Array:
     Return ``bounds`` (n_chunks + 1,): chunk ``c`` has the queries ``bounds[c] <= q < bounds[c + 1]``.
     """
     n_queries = len(qptr) - 1
-    wanted = np.arange(0, max(qptr[-1], 1), docs_per_chunk)  # queries without documents need a chunk too
+    # Queries without documents need a chunk too, so the range is never empty.
+    wanted = np.arange(0, max(qptr[-1], 1), docs_per_chunk)
     starts = np.unique(np.searchsorted(qptr[:-1], wanted, side="left"))
     return np.append(starts[starts < n_queries], n_queries).astype(np.int64)
 
@@ -109,11 +114,14 @@ def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
     chunk and is raised here.
     A call from within ``work`` runs serially, because its thread already works on a chunk.
     """
+    # Work that is itself in a chunk runs serially: a wait for the same pool could last forever.
     n_threads = 1 if getattr(_this_thread, "inside", False) else min(get_threads(), n_chunks)
     if n_threads <= 1:
         for chunk in range(n_chunks):
             work(chunk)
         return
+    # Threads take the next chunk when they are ready, so slow chunks do not hold up the others. `next`
+    # is atomic in CPython.
     counter = itertools.count()
     errors: list[BaseException] = []
 
@@ -122,12 +130,14 @@ def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
         try:
             while not errors and (chunk := next(counter)) < n_chunks:
                 work(chunk)
-        except BaseException as error:  # noqa: BLE001 - raised again by the caller
+        except BaseException as error:  # noqa: BLE001
+            # The caller raises the error again after all threads have stopped.
             errors.append(error)
         finally:
             _this_thread.inside = False
 
     pool = _executor(n_threads - 1)
+    # The calling thread works as well, so one worker less is needed.
     helpers = [] if pool is None else [pool.submit(drain) for _ in range(n_threads - 1)]
     drain()
     wait(helpers)
@@ -184,7 +194,8 @@ def ignore_interrupts() -> None:
 
 @cache
 def _controller() -> Any:
-    import scipy.linalg  # noqa: F401 - has another BLAS than NumPy, which is listed only once loaded
+    # SciPy has another BLAS than NumPy, which is listed only once it is loaded.
+    import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -226,5 +226,6 @@ class Trainer(Protocol):
 
 def is_sparse(X: object) -> bool:
     """Whether this is a sparse matrix of SciPy, or a scaled one; the check does not import SciPy."""
+    # A sparse matrix exists only if SciPy has been imported already.
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(X) or hasattr(X, "absent"))

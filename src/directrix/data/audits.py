@@ -18,9 +18,12 @@ from directrix.data.sparse import column_reader, dense
 from directrix.errors import Advice, InputError, amount
 from directrix.types import Array
 
-_ROWS = 8192  # rows looked at together
+# Rows are hashed in blocks of this number, so that copies of their features stay small.
+_ROWS = 8192
+# The notes show at most this number of shared query identifiers.
 _SHOWN = 5
-_STEPS = 20  # by chance, a feature has the order of 20 pairs of labels once in half a million times
+# By chance, a feature has the order of 20 pairs of labels once in half a million times.
+_STEPS = 20
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all facts, and the `remarks`, in JSON types."""
-        content: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # lists for tuples
+        # A round trip through JSON turns tuples into lists.
+        content: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return {**content, "remarks": self.remarks()}
 
     def remarks(self) -> list[str]:
@@ -138,10 +142,12 @@ def audit(files: Mapping[str, Queries]) -> Audit:
         facts.append(fact)
     overlaps = []
     for (first, a), (second, b) in combinations(files.items(), 2):
-        known = frozenset(a.query_ids)
-        shared = [str(qid) for qid in b.query_ids if qid in known]
+        first_ids = frozenset(a.query_ids)
+        shared = [str(qid) for qid in b.query_ids if qid in first_ids]
         rows = 0
-        if a.n_features == b.n_features:  # a table overflows in NumPy 2.0 where hashes are close
+        if a.n_features == b.n_features:
+            # The method is "sort" because the other, a table, overflows in NumPy 2.0 where hashes are
+            # close.
             rows = int(np.isin(hashes[second], hashes[first], kind="sort").sum())
         overlaps.append(Overlap(first, second, len(shared), tuple(shared[:_SHOWN]), rows))
     return Audit(tuple(facts), tuple(overlaps))
@@ -153,8 +159,9 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
     highest = np.maximum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
     lowest = np.minimum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
     rows, columns, low, high, missing = _hashes(q)
-    # if some values are missing and the others equal, absence may still distinguish documents
+    # If some values are missing and the others equal, absence may still distinguish documents.
     is_constant = np.where(missing > 0, missing == q.n_docs, low == high)
+    # The first column with each hash is the original, and later ones are its duplicates.
     first_with: dict[int, int] = {}
     varying = [column for column in range(q.n_features) if not is_constant[column]]
     firsts = [first_with.setdefault(int(columns[column]), column) for column in varying]
@@ -185,19 +192,21 @@ def _perfect(q: Queries, columns: Sequence[int]) -> list[int]:
     """Return the columns whose values rise, or fall, with every step of the label within every query."""
     query = np.repeat(np.arange(q.n_queries), np.diff(q.qptr))
     grades, grade = np.unique(q.labels, return_inverse=True)
+    # A level is a query and a grade, so rows sorted by it form runs of one label within one query.
     level = query * len(grades) + grade
     order = np.argsort(level, kind="stable")
     starts = run_starts(level[order])
+    # A step leads from one level to the next one of the same query.
     steps = np.flatnonzero(np.diff(query[order][starts]) == 0)
     if len(steps) < _STEPS:
         return []
-    read, found = column_reader(q.features), []
+    read, perfect = column_reader(q.features), []
     for column in columns:
         values = read(column)[order]
         low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
         if (high[steps] < low[steps + 1]).all() or (low[steps] > high[steps + 1]).all():
-            found.append(column)
-    return found
+            perfect.append(column)
+    return perfect
 
 
 def _hashes(q: Queries) -> tuple[Array, Array, Array, Array, Array]:
@@ -208,13 +217,16 @@ def _hashes(q: Queries) -> tuple[Array, Array, Array, Array, Array]:
     missing = np.zeros(q.n_features, dtype=np.int64)
     numbers = np.arange(q.n_features)
     for first in range(0, q.n_docs, _ROWS):
-        part = dense(q.features[first : first + _ROWS])
-        low = np.fmin(low, np.fmin.reduce(part, axis=0))
-        high = np.fmax(high, np.fmax.reduce(part, axis=0))
-        missing += np.isnan(part).sum(axis=0)
-        bits = (part.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 makes -0.0 the same as 0.0
-        rows[first : first + len(part)] = _mix(bits, numbers[None, :]).sum(axis=1, dtype=np.uint64)
-        columns += _mix(bits, np.arange(first, first + len(part))[:, None]).sum(axis=0, dtype=np.uint64)
+        block = dense(q.features[first : first + _ROWS])
+        low = np.fmin(low, np.fmin.reduce(block, axis=0))
+        high = np.fmax(high, np.fmax.reduce(block, axis=0))
+        missing += np.isnan(block).sum(axis=0)
+        # Adding 0.0 makes -0.0 the same as 0.0.
+        bits = (block.astype(np.float64) + 0.0).view(np.uint64)
+        # Sums of mixed hashes depend on the place of each value but not on the order of summation, so
+        # blocks can be added.
+        rows[first : first + len(block)] = _mix(bits, numbers[None, :]).sum(axis=1, dtype=np.uint64)
+        columns += _mix(bits, np.arange(first, first + len(block))[:, None]).sum(axis=0, dtype=np.uint64)
     return rows, columns, low, high, missing
 
 

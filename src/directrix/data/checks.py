@@ -19,6 +19,7 @@ def as_shares(name: str, values: Any, fewest: int = 1) -> Float64Array:
     except (TypeError, ValueError, OverflowError):
         shares = np.empty(0)
     is_row = shares.ndim == 1 and len(shares) >= fewest
+    # Sums of decimal fractions such as 0.1 miss 1 by rounding; 1e-9 is far above that.
     if not is_row or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-9:
         least = "at least two positive" if fewest == 2 else "positive"
         raise InputError(f"{name}={values!r}; {least} shares with sum 1 are needed, e.g. (0.7, 0.3).")
@@ -63,7 +64,8 @@ def check_form(features: Any) -> tuple[int, int]:
     """Return the shape of features; reject forms that `Queries` does not have. Values are not read."""
     shape: Any = getattr(features, "shape", ())
     dtype = getattr(features, "dtype", None)
-    if isinstance(features, np.matrix | np.ma.MaskedArray):  # whose operators mean something else
+    if isinstance(features, np.matrix | np.ma.MaskedArray):
+        # Operators of these classes mean something else than those of arrays.
         raise InputError(f"features are a {type(features).__name__}; an array is needed: numpy.asarray(X).")
     if len(shape) != 2 or dtype not in (np.float32, np.float64):
         raise InputError(
@@ -82,7 +84,7 @@ def check_indices(features: Any) -> None:
     try:
         features.check_format(full_check=True)
     except ValueError as error:
-        # the kernels do not check indices: one out of range would read or write foreign memory
+        # The kernels do not check indices: one out of range would read or write foreign memory.
         raise InputError(
             f"features are a damaged CSR matrix: {error}. Build it again from rows and columns, "
             "scipy.sparse.coo_array((values, (rows, columns)), shape=X.shape).tocsr()."
@@ -91,13 +93,13 @@ def check_indices(features: Any) -> None:
 
 def check_positions(queries: Any, n_queries: int) -> Int64Array:
     """Return positions of queries as int64; `InputError` unless all are from 0 to ``n_queries - 1``."""
-    given = as_array(queries, "take")
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+    positions = as_array(queries, "take")
+    if positions.ndim != 1 or (positions.size and positions.dtype.kind not in "iu"):
         raise InputError(
-            f"take: shape {given.shape}, dtype {given.dtype}; positions of queries are a list of "
+            f"take: shape {positions.shape}, dtype {positions.dtype}; positions of queries are a list of "
             "integers, e.g. q.take([0, 5]); for a mask type q.take(numpy.flatnonzero(mask))."
         )
-    chosen = given.astype(np.int64)
+    chosen = positions.astype(np.int64)
     if chosen.size and (chosen.min() < 0 or chosen.max() >= n_queries):
         worst = chosen[(chosen < 0) | (chosen >= n_queries)][0]
         raise InputError(
@@ -120,6 +122,7 @@ def as_array(values: Any, what: str) -> Array:
         raise InputError(f"{what}: not an array ({error}); one number per row is needed.") from error
 
 
+# NumPy converts these to floats, but loses the imaginary part, or counts days.
 _OTHER_NUMBERS = complex, np.complexfloating, np.datetime64, np.timedelta64
 
 
@@ -128,11 +131,12 @@ def floats_of(cells: Any) -> Float64Array:
     for cell in cells:
         if isinstance(cell, str | bytes) and not is_plain(str(cell)):
             raise ValueError(f"could not convert string to float: {cell!r}")
-        if isinstance(cell, _OTHER_NUMBERS):  # their imaginary part would be lost, and days be counted
+        if isinstance(cell, _OTHER_NUMBERS):
             raise ValueError(f"could not convert {cell!r} to float")
     try:
         return np.asarray(cells, dtype=np.float64)
-    except TypeError:  # pandas.NA, as in a nullable column of booleans
+    except TypeError:
+        # A nullable column of booleans may hold pandas.NA.
         return np.asarray([np.nan if is_missing(cell) else cell for cell in cells], dtype=np.float64)
 
 
@@ -216,12 +220,13 @@ def check_ranking(
 
 def check_qptr(qptr: Any, n_docs: int, of: str = "rows") -> Int64Array:
     """Return query boundaries as int64; they must start at 0, not decrease, and end at ``n_docs``."""
-    given = _numbers(qptr, "qptr")
-    pointers = _whole_numbers(given)
+    values = _numbers(qptr, "qptr")
+    pointers = _whole_numbers(values)
     remedy = "Type qptr = numpy.concatenate([[0], numpy.cumsum(sizes)]) for queries of these sizes."
-    falls = pointers[1:] < pointers[:-1]  # a difference could wrap around
-    if not np.array_equal(pointers, given):
-        problem = f"has dtype {given.dtype} and values that are not integers;"
+    # A difference of two pointers could wrap around, but their comparison cannot.
+    falls = pointers[1:] < pointers[:-1]
+    if not np.array_equal(pointers, values):
+        problem = f"has dtype {values.dtype} and values that are not integers;"
     elif not len(pointers) or pointers[0]:
         problem = f"{f'starts at {pointers[0]}' if len(pointers) else 'is empty'}; boundaries start at 0."
     elif falls.any():
@@ -279,14 +284,14 @@ def check_length(n: int, n_docs: int, what: str, of: str = "rows of X") -> None:
 
 def check_group(group: Any, n_docs: int) -> Int64Array:
     """Return the boundaries of consecutive queries from their numbers of rows."""
-    given = _numbers(group, "group")
-    sizes = _whole_numbers(given)
+    values = _numbers(group, "group")
+    sizes = _whole_numbers(values)
     remedy = (
         "Give the number of rows of each query in order, e.g. group=[3, 5], or the qid of each row: qid=."
     )
-    bad = np.flatnonzero((sizes < 1) | (sizes != given))
+    bad = np.flatnonzero((sizes < 1) | (sizes != values))
     if len(bad):
-        what = f"the size of query {bad[0]} is {given[bad[0]].item()!r}; sizes are integers >= 1."
+        what = f"the size of query {bad[0]} is {values[bad[0]].item()!r}; sizes are integers >= 1."
         raise InputError(f"group: {what} {remedy}")
     if (total := sum_of(sizes)) != n_docs:
         what = f"the {len(sizes):,} sizes add up to {total:,}, but X has {n_docs:,} rows; both must agree."
@@ -302,6 +307,8 @@ def _whole_numbers(given: Any) -> Int64Array:
 
 def sum_of(sizes: Int64Array) -> int:
     """Return the sum of sizes; an int64 sum could wrap around and fit by chance."""
+    # A float sum cannot wrap around; above 2^62 its rounding does not matter, since no data have that
+    # size.
     roughly = float(sizes.sum(dtype=np.float64))
     return int(roughly) if roughly > 2.0**62 else int(sizes.sum())
 
@@ -318,9 +325,11 @@ def is_missing(value: Any) -> bool:
         return True
     try:
         return bool(value != value)
-    except TypeError:  # pandas.NA, which equals nothing and is neither true nor false
+    except TypeError:
+        # pandas.NA equals nothing and is neither true nor false.
         return True
-    except Exception:  # noqa: BLE001 - arrays, tensors, signaling NaN in a cell: any error of any class
+    except Exception:  # noqa: BLE001
+        # Arrays, tensors or a signaling NaN in a cell may raise an error of any class.
         return False
 
 

@@ -154,14 +154,16 @@ def kind_of(known: Sequence[Any], names: ColumnNames) -> str:
     Scores without labels are a run. Labels of documents alone are qrels; with scores they are a run or qrels,
     depending on the other files. All other tables are data.
     """
-    of = names.within(known)
+    present = names.within(known)
+    # A name given by the user goes before the recognized ones.
     label, doc_id, score = (
-        next((name for name in (getattr(of, key), *KNOWN[key]) if name in known), None)
+        next((name for name in (getattr(present, key), *KNOWN[key]) if name in known), None)
         for key in ("label", "doc_id", "score")
     )
     if score is not None and label is None:
         return "run"
-    used = (label, doc_id, score, of.qid, *QUERY, *DOC, *SUBTOPICS, "rank", *(names.excluded or ()))
+    # Any column beyond these holds features, so the table is data.
+    used = (label, doc_id, score, present.qid, *QUERY, *DOC, *SUBTOPICS, "rank", *(names.excluded or ()))
     if names.features is not None or label is None or doc_id is None or set(known).difference(used):
         return "data"
     return "qrels" if score in (None, label) else "judged run"
@@ -223,6 +225,7 @@ def find(
             return None
         if not known:
             raise InputError(f"{what} has no columns; a table with a line of names is needed.")
+        # A table with one column whose name contains another separator was written with that separator.
         if len(known) == 1 and (other := next((mark for mark in ";\t|" if mark in str(known[0])), "")):
             raise InputError(
                 f"{what}: columns are separated by {other!r}; CSV needs ',' (and decimal points), TSV a tab. "

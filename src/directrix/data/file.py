@@ -40,8 +40,11 @@ SEPARATORS = {"tsv": "\t", "csv": ","}
 """What separates the cells of a row, by the form of a table of text."""
 
 _MAGIC = {b"PAR1": "parquet", b"ARRO": "arrow"}
-_MODEL = '{"format":'  # the beginning of a model file
+# A model file begins with these characters.
+_MODEL = '{"format":'
+# Responses of search engines have one of these keys: hits or docs with a list, or root with an object.
 _RESPONSE = re.compile(r'"(?:hits|docs)"\s*:\s*\[|"root"\s*:\s*\{')
+# A feature in LETOR text is `index:value`.
 _FEATURE = re.compile(r"\d+:")
 # 64 KiB are some hundred rows of data, of which a few may be damaged without a change of the decision.
 _BLOCK = 1 << 16
@@ -90,6 +93,7 @@ class DataFile:
     def _beginning(self) -> bytes:
         """The first block of text, decompressed, with the rest of its last line; of a table four bytes."""
         with readable(self.path), self.path.open("rb") as raw:
+            # A Parquet or Arrow file is binary, so its bytes are not checked as text.
             if (magic := raw.peek(4)[:4]) in _MAGIC:
                 return magic
             with checked_text(self.path, raw) as text:
@@ -112,14 +116,16 @@ class DataFile:
             return ""
         if form := _MAGIC.get(block):
             return form
-        # not `str.splitlines`: blanks and line ends of Unicode belong to identifiers
+        # `str.splitlines` would split at line ends of Unicode, which belong to identifiers.
         lines = [line for line in block.split(b"\n") if line.strip()]
-        # a comment is not data, but the names of queries may begin like one
+        # A comment is not data, but the names of queries may begin like one, so all lines count
+        # if all begin so.
         lines = [line for line in lines if not line.startswith(b"#")] or lines
         texts = [line.removesuffix(b"\r").decode("utf-8", "backslashreplace") for line in lines[:_LINES]]
         try:
             return _content_of_lines(texts)
-        except csv.Error:  # a field that is too long, in a table or not
+        except csv.Error:
+            # A field is too long, in a table or not.
             return ""
 
     @cached_property
@@ -179,7 +185,8 @@ class DataFile:
             return next(csv.reader(io.StringIO(line), delimiter=separator), [])
         with suppress(ValueError, RecursionError):
             return list(json.loads(line))
-        return []  # the reader says what is wrong
+        # The reader of the file raises the error that says what is wrong.
+        return []
 
     @cached_property
     def members(self) -> list[DataFile]:
@@ -202,8 +209,9 @@ class DataFile:
         return members
 
     def _raise_no_table(self) -> None:
+        # An obstacle for files of any format has its own message.
         with readable(self.path), self.path.open("rb"):
-            pass  # an obstacle for files of any format has its own message
+            pass
         remedy = (
             "If it is an Arrow stream or Feather version 1, write it again: "
             "pyarrow.feather.write_feather(table, path)."
@@ -291,12 +299,15 @@ def _content_of_lines(lines: list[str]) -> str:
     if first.startswith(("{", "[")):
         is_object = first.startswith("{") and first.endswith("}") and not first.startswith(_MODEL)
         return ("responses" if _RESPONSE.search(first) else "jsonl") if is_object else "json"
+    # Every line votes for a format, and the most frequent vote wins.
     forms = Counter(form for form in map(_content_of_line, lines) if form)
     usual, count = forms.most_common(1)[0] if forms else ("", 0)
     for table, separator in SEPARATORS.items():
         names, *rows = csv.reader(lines or [""], delimiter=separator)
         if len(names) < 2 or first.startswith("#") or not all(map(_is_name, names)):
             continue
+        # A first line that is data, like most others, is no header: text with separators is still LETOR
+        # or TREC text.
         if _content_of_line(first) and 2 * count > len(lines):
             break
         if not usual or 2 * sum(len(row) == len(names) for row in rows) >= len(rows):
@@ -310,13 +321,15 @@ def _is_name(word: str) -> bool:
 
 
 def _content_of_line(line: str) -> str:
-    # bytes, since blanks of Unicode belong to identifiers
+    # `bytes.split` is used, since blanks of Unicode belong to identifiers.
     words = [word.decode() for word in line.encode().split()]
     features = list(itertools.takewhile(lambda word: not word.startswith("#"), words))[1:]
     if features and (features[0].startswith("qid:") or all(map(_FEATURE.match, features))):
         return "letor"
     if len(words) == 1 and math.isfinite(to_number(words[0])):
         return "scores"
+    # A run has the lines `topic Q0 document rank score tag`, and judgments `topic iteration document
+    # label`.
     if len(words) > 4 and words[1] == "Q0":
         return "run"
     if len(words) not in (3, 4, 5, 6) or not _is_value(words[4 if len(words) > 4 else -1]):
@@ -365,6 +378,7 @@ def convert_file(
     with form.writing(target) as add:
         for block in filter(lambda block: block.n_docs, blocks):
             add(block)
+            # A query that continues from the last block counts once.
             queries += block.n_queries - (block.query_ids[:1] == last)
             rows, features, last = rows + block.n_docs, block.n_features, block.query_ids[-1:]
     return Counts(rows, queries, features)

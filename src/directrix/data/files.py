@@ -21,6 +21,7 @@ from typing import IO, Any, NamedTuple
 from directrix.data.memory import check_left
 from directrix.errors import InputError
 
+# An error lists at most this number of bad lines.
 _SHOWN = 20
 
 
@@ -79,10 +80,13 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLOCK_BYTES = 1 << 20
 """Bytes of a block of lines; it fits the second-level cache together with what is parsed from it."""
 
-LONGEST_LINE = 256 << 20  # bytes: longer ones come from files that are not text, or that attack
+# Longer lines, in bytes, come from files that are not text, or that attack.
+LONGEST_LINE = 256 << 20
 
+# Text is read through a buffer of this number of bytes.
 _BLOCK = 1 << 16
-_LOOKS = 64 << 20  # bytes of content, after which available memory is looked at
+# After each multiple of this number of bytes, reading checks the available memory.
+_LOOKS = 64 << 20
 
 _RETURN = re.compile(rb"\r(?!\n)")
 
@@ -107,6 +111,7 @@ def fault_of(text: bytes) -> tuple[int, str, str] | None:
     """Return the position of a NUL, or of a carriage return within a line, with the fault and the remedy."""
     if (place := text.find(b"\0")) >= 0:
         return place, *_NUL
+    # Two counts are much faster than the search, and almost no file needs it.
     if b"\r" in text and text.count(b"\r") > text.count(b"\r\n") and (match := _RETURN.search(text)):
         return match.start(), *_RETURNS
     return None
@@ -146,17 +151,19 @@ class CheckedText(io.RawIOBase):
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-        self._raw.close()  # a decompressor leaves open the file that it was given
+        # A decompressor leaves the file open that it was given.
+        self._raw.close()
         super().close()
 
     def _check(self, text: bytes) -> None:
         if self._n_read // _LOOKS != (self._n_read + len(text)) // _LOOKS:
             check_left(self._path, self._n_read)
         self._n_read += len(text)
-        # a carriage return at the end is decided with the text that follows
+        # A carriage return at the end of a block is decided with the text that follows.
         whole = b"\r" * self._ends_in_return + text
         self._ends_in_return = whole.endswith(b"\r") and len(text) > 0
         fault = fault_of(whole[:-1] if self._ends_in_return else whole)
+        # The bytes since the last line end count towards the line that the next block continues.
         begin = text.rfind(b"\n") + 1
         self._line_bytes = len(text) - begin if begin else self._line_bytes + len(text)
         if fault is None and self._line_bytes > LONGEST_LINE:
@@ -167,12 +174,14 @@ class CheckedText(io.RawIOBase):
         self._line += text.count(b"\n")
 
 
+# Each ending of a name has its first bytes and the function that opens it for reading.
 _COMPRESSIONS: dict[str, tuple[bytes, Any]] = {
     ".gz": (b"\x1f\x8b", gzip.open),
     ".bz2": (b"BZh", bz2.open),
     ".xz": (b"\xfd7zXZ\x00", lzma.open),
-}  # ending of the name: first bytes, how to open it for reading
-_LONGEST_MAGIC = 6  # bytes at the beginning of a file that say how it is compressed
+}
+# This number of bytes at the beginning of a file says how it is compressed.
+_LONGEST_MAGIC = 6
 
 COMPRESSED = tuple(_COMPRESSIONS)
 """Endings of the names of compressed files."""
@@ -180,6 +189,7 @@ COMPRESSED = tuple(_COMPRESSIONS)
 Stamp = tuple[Path, int, int]
 """A file, its size in bytes, and the nanosecond of its last change."""
 
+# The modules for compression raise these errors for damaged data.
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
@@ -270,6 +280,7 @@ def decompressor(head: bytes) -> Any:
 def compressing(raw: IO[bytes], suffix: str) -> Any:
     """Return a context manager for a file to write to, compressed into ``raw`` according to the suffix."""
     if suffix == ".gz":
+        # Time 0 in the header gives the same bytes for the same data.
         return gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0)
     if suffix == ".bz2":
         return bz2.BZ2File(raw, "wb")
@@ -327,7 +338,8 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
 
 def _opened(path: Path) -> contextlib.AbstractContextManager[IO[bytes]]:
     descriptor = _descriptor(path)
-    if descriptor is not None:  # not by name: it may be a file, part of which others have written
+    if descriptor is not None:
+        # It is not opened by name, because it may be a file, part of which others have written.
         return os.fdopen(os.dup(descriptor), "wb")
     return path.open("wb") if _is_special(path) else _unfinished(path)
 
@@ -364,7 +376,8 @@ def _unfinished(path: Path) -> Iterator[IO[bytes]]:
             f"{path} is read-only and stays as it is; give another name, or type `chmod u+w {path}` first."
         )
     target = Path(os.path.realpath(path))
-    # known before the file exists, so that no signal comes between creating and removing it
+    # The name is known before the file exists, so that no signal comes between creating and
+    # removing it.
     name = target.with_name(f".directrix-{secrets.token_hex(8)}.tmp")
     try:
         handle, has_name = _new_file(name, 0o666 if old is None else 0o600)
@@ -373,8 +386,11 @@ def _unfinished(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             if old is not None:
                 _permit_as(old, handle)
-            os.fsync(handle)  # a machine that stops after the renaming must not leave an empty file
-            if not has_name:  # with src_dir_fd the link of the descriptor is followed
+            # A machine that stops after the renaming must not leave an empty file.
+            os.fsync(handle)
+            if not has_name:
+                # With src_dir_fd the system follows the link of the descriptor, and gives the file its
+                # first name.
                 os.link(f"/proc/self/fd/{handle}", name, src_dir_fd=handle)
         os.replace(name, target)
     finally:
@@ -385,20 +401,24 @@ def _unfinished(path: Path) -> Iterator[IO[bytes]]:
 def _new_file(name: Path, mode: int) -> tuple[int, bool]:
     """Open a file, without a name if the system supports it, so nothing remains of a killed process."""
     if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):  # a file system without them, or an error that comes again
+        with contextlib.suppress(OSError):
+            # The file system may not support nameless files. Any other error comes again below.
             return os.open(name.parent, os.O_TMPFILE | os.O_WRONLY, mode), False
     return os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), mode), True
 
 
 def _permit_as(old: os.stat_result, handle: int) -> None:
     """Give a file the owner, group and permissions of another, as far as this user may."""
-    if not hasattr(os, "fchown"):  # Windows
+    if not hasattr(os, "fchown"):
+        # Windows has no owners of this kind.
         return
     for user, group in ((old.st_uid, -1), (-1, old.st_gid)):
         with contextlib.suppress(OSError):
             os.fchown(handle, user, group)
     mode = stat.S_IMODE(old.st_mode)
-    if os.fstat(handle).st_gid != old.st_gid:  # the rights of its group are not for another group
+    # The group could not be kept, so its rights become those of others: they were not meant for another
+    # group.
+    if os.fstat(handle).st_gid != old.st_gid:
         mode = mode & ~0o070 | (mode & 0o007) << 3
     os.fchmod(handle, mode)
 
@@ -427,7 +447,8 @@ def open_locked(path: Path, advice: str) -> IO[bytes]:
     Raises `InputError` if it is not a regular file: opening a pipe may block forever, and a link may lead to
     another user's file.
     """
-    file = open(path, "r+b", opener=_open_regular)  # noqa: SIM115 - closed by the caller
+    # The caller closes the file.
+    file = open(path, "r+b", opener=_open_regular)  # noqa: SIM115
     try:
         lock(file, advice)
     except BaseException:
@@ -437,11 +458,13 @@ def open_locked(path: Path, advice: str) -> IO[bytes]:
 
 
 def _open_regular(name: str, flags: int) -> int:
+    # The flags prevent following a symbolic link, and waiting for the other end of a pipe.
     safe = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         handle = os.open(name, flags | os.O_CREAT | safe, 0o666)
     except OSError as error:
-        if error.errno not in (errno.ELOOP, errno.ENXIO):  # a symbolic link, a socket
+        if error.errno not in (errno.ELOOP, errno.ENXIO):
+            # A symbolic link or a socket has the message below.
             raise
     else:
         if stat.S_ISREG(os.fstat(handle).st_mode):
@@ -460,7 +483,8 @@ def lock(file: IO[bytes], advice: str) -> None:
     """
     try:
         import fcntl
-    except ImportError:  # Windows
+    except ImportError:
+        # Windows has no such locks.
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -469,7 +493,8 @@ def lock(file: IO[bytes], advice: str) -> None:
             f"{file.name}: another process is writing to it, and only one may. Wait until it has ended, or",
             advice,
         ) from None
-    except OSError:  # some network file systems have no locks
+    except OSError:
+        # Some network file systems have no locks.
         return
 
 

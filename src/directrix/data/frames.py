@@ -31,10 +31,12 @@ Categories = tuple[tuple[str, ...] | None, ...]
 def name_of(value: Any) -> str:
     """Return the name of a category; equal numbers, such as 1, 1.0 and True, share one name."""
     if isinstance(value, Number | np.bool_) and not isinstance(value, complex | np.complexfloating):
-        with suppress(TypeError, ValueError, OverflowError):  # infinities
+        # Infinities and NaN have no integer, and keep their text.
+        with suppress(TypeError, ValueError, OverflowError):
             whole = int(value)  # type: ignore[arg-type]
             return str(whole) if whole == value else str(value)
-        if isinstance(value, int):  # with more digits than Python prints
+        if isinstance(value, int):
+            # The integer has more digits than Python prints in decimal.
             return hex(value)
     elif isinstance(value, Collection) and not isinstance(value, str | bytes):
         raise InputError(f"a cell of categories is {short_text(value)}; it must be one word or number.")
@@ -117,10 +119,12 @@ def encoded(frame: Any, also: Collection[Any] = ()) -> tuple[Any, dict[Any, tupl
     """
     columns, names, has_others = columns_of(frame) if is_frame(frame) else {}, {}, False
     for name, column in columns.items():
-        kind = str(getattr(column, "dtype", "")).lower()  # of pandas, polars or Arrow
+        # The types of pandas, polars and Arrow have different classes, but similar names.
+        kind = str(getattr(column, "dtype", "")).lower()
         if name in also or kind.startswith(("categor", "enum")):
             columns[name], names[name] = places(cells_of(column))
-        # for `matrix_of`, since each kind of frame would make other numbers of dates
+        # Columns of dates and objects are left to `matrix_of`, since each kind of frame would
+        # convert dates to other numbers.
         has_others |= kind.startswith(("date", "time", "duration", "object", "str"))
     return (columns, names) if names or has_others else (frame, names)
 
@@ -156,7 +160,8 @@ def names_of(frame: Any) -> list[Any]:
 
 def cells_of(column: Any) -> list[Any]:
     """Return the values of a column of `columns_of` as Python objects."""
-    get = getattr(column, "tolist", getattr(column, "to_list", None))  # pandas warns of to_list of categories
+    # pandas warns of `to_list` of categories, so `tolist` goes first.
+    get = getattr(column, "tolist", getattr(column, "to_list", None))
     try:
         return list(column if get is None else get())
     except NO_ITEMS as error:
@@ -165,7 +170,8 @@ def cells_of(column: Any) -> list[Any]:
 
 def array_of(column: Any) -> Array:
     """Return the values of a column as an array, with NaN for missing numbers."""
-    if str(getattr(column, "dtype", "")) in ("Int128", "UInt128"):  # of polars; NumPy has no such integers
+    if str(getattr(column, "dtype", "")) in ("Int128", "UInt128"):
+        # NumPy has no such integers of polars.
         return np.array(cells_of(column), dtype=object)
     return as_array(column.to_numpy() if hasattr(column, "to_numpy") else column, "a column")
 
@@ -204,22 +210,25 @@ def matrix_of(frame: Any, what: str = "features") -> Array:
 def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
     """Return the arguments of `Queries.from_arrays`, and categories, for a frame with a row per document."""
     needed = "a frame, or a dict of columns, with columns of queries, labels and features is needed"
-    of = columns_of(frame, "the frame", needed)
-    roles = roles_of([*of], names, "the frame", "directrix.Queries.from_frame(frame")
-    coded, names_of_categories = encoded({name: of[name] for name in roles.features}, names.categorical or ())
+    columns = columns_of(frame, "the frame", needed)
+    roles = roles_of([*columns], names, "the frame", "directrix.Queries.from_frame(frame")
+    coded, names_of_categories = encoded(
+        {name: columns[name] for name in roles.features}, names.categorical or ()
+    )
     if not roles.features:
         raise InputError(
             "the frame: no column holds features; one or more are needed. The columns are "
-            f"{column_list([*of])}. Type features=[NAME, ...]."
+            f"{column_list([*columns])}. Type features=[NAME, ...]."
         )
-    given = names.features or ("features",) * ("features" in roles.features)
-    lists = _as_lists(coded[given[0]]) if len(given) == 1 else None
+    # A single column may hold lists of all features, as in PyTerrier.
+    list_columns = names.features or ("features",) * ("features" in roles.features)
+    lists = _as_lists(coded[list_columns[0]]) if len(list_columns) == 1 else None
     X = matrix_of(coded, "the frame") if lists is None else lists
     return {
         "X": X,
-        "y": np.zeros(len(X)) if roles.label is None else array_of(of[roles.label]),
-        "qid": _identifiers(of[roles.qid]),
-        "doc_ids": None if roles.doc_id is None else _identifiers(of[roles.doc_id]),
+        "y": np.zeros(len(X)) if roles.label is None else array_of(columns[roles.label]),
+        "qid": _identifiers(columns[roles.qid]),
+        "doc_ids": None if roles.doc_id is None else _identifiers(columns[roles.doc_id]),
         "feature_names": roles.features if lists is None else None,
         "categories": by_column(names_of_categories, roles.features),
     }
@@ -252,6 +261,7 @@ def _narwhals(values: Any, what: str = "the frame") -> Any:
     """Return a frame of narwhals; None for anything else."""
     if isinstance(values, np.ndarray | list | tuple | Mapping) or not hasattr(type(values), "columns"):
         return None
+    # It is imported here, because most callers pass arrays.
     import narwhals
 
     try:
@@ -259,7 +269,8 @@ def _narwhals(values: Any, what: str = "the frame") -> Any:
     except TypeError:
         return None
     except narwhals.exceptions.DuplicateError:
-        names = list(getattr(values, "column_names", values.columns))  # of Arrow, which has columns too
+        # Arrow has an attribute `columns` too, but it holds the columns themselves.
+        names = list(getattr(values, "column_names", values.columns))
         twice = first_repeated(names)
         raise InputError(
             f"{what}: {names.count(twice)} columns have the name {twice!r}; one is needed. Rename or leave "
@@ -287,6 +298,7 @@ def check_cells(
     ``among`` names the rows if there are others.
     """
     values = entries(features)
+    # A finite sum proves that all values are finite, and needs no memory for a mask.
     if has_finite_sum(values):
         return
     bad = ~np.isfinite(values) if missing == "error" else np.isinf(values)
@@ -326,6 +338,7 @@ def _csr(X: Any) -> Any:
     check_indices(features)
     if features.dtype not in (np.float32, np.float64):
         features = features.astype(np.float64)
+    # The copy keeps the user's matrix, which `sum_duplicates` would change in place.
     if not features.has_canonical_format:
         features = features.copy()
         features.sum_duplicates()
@@ -334,18 +347,18 @@ def _csr(X: Any) -> Any:
 
 def _dense(X: Any) -> Array:
     shape = "X needs two dimensions, (n_docs, n_features)"
-    given = X
+    values = X
     if is_frame(X):
-        given = matrix_of(X)
+        values = matrix_of(X)
     try:
-        array = np.asarray(unmasked(given))
+        array = np.asarray(unmasked(values))
     except ValueError as error:
         raise InputError(
             f"features: the rows have different lengths ({error}); {shape}. Pad or fix them."
         ) from error
     if array.ndim != 2:
-        one = "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one document"
-        remedy = one if array.ndim == 1 else "X.reshape(...)"
+        reshaped = "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one document"
+        remedy = reshaped if array.ndim == 1 else "X.reshape(...)"
         raise InputError(f"features have shape {array.shape}; {shape}. Type {remedy}.")
     if array.dtype.kind not in "fiub":
         try:

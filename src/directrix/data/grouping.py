@@ -49,9 +49,9 @@ def rows_by_query(
 
     Return as `group_by_query`. Raises `InputError` unless exactly one of the three is given.
     """
-    given = [name for name, value in (("qid", qid), ("qptr", qptr), ("group", group)) if value is not None]
-    if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} were given; they mean the same: pass only one of them.")
+    names = [name for name, value in (("qid", qid), ("qptr", qptr), ("group", group)) if value is not None]
+    if len(names) > 1:
+        raise InputError(f"{' and '.join(names)} were given; they mean the same: pass only one of them.")
     if qid is not None:
         rows, boundaries, query_ids = group_by_query(qid)
         check_length(len(rows), n_docs, "qid", of)

@@ -82,5 +82,7 @@ class Numbering:
         for cell, number in self._of_cell.items():
             first.setdefault(number, cell)
         plain = [plain_identifier(cell) for cell in first.values()]
-        is_whole = all(isinstance(one, Integral) and not isinstance(one, bool) for one in plain)
+        is_whole = all(
+            isinstance(identifier, Integral) and not isinstance(identifier, bool) for identifier in plain
+        )
         return tuple(map(int, plain)) if is_whole else self.names

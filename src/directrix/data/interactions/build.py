@@ -65,8 +65,8 @@ class Interactions(Queries):
         chosen = check_positions(queries, self.n_queries)
         rows = rows_of(self.qptr[:-1][chosen], np.diff(self.qptr)[chosen])
         of_queries: Any = {name: getattr(self, name)[chosen] for name in ("times", "ends", "users")}
-        part = cast("Interactions", super().take(chosen))
-        return replace(part, **of_queries, sampling=self.sampling[rows])
+        taken = cast("Interactions", super().take(chosen))
+        return replace(taken, **of_queries, sampling=self.sampling[rows])
 
     def restore(self, per_doc: Any) -> Any:
         """Raise `InputError`, because the rows belong to no table. Join by ``query_ids`` and ``doc_ids``."""
@@ -90,15 +90,15 @@ class Interactions(Queries):
         return self._split(moment(at, "at"), np.inf)
 
     def _split(self, at: float, until: float) -> tuple[Interactions, Interactions]:
-        parts = self.ends < at, (self.times >= at) & (self.times < until)
-        for chosen, which in zip(parts, ("before", "from"), strict=True):
+        sides = self.ends < at, (self.times >= at) & (self.times < until)
+        for chosen, which in zip(sides, ("before", "from"), strict=True):
             if not chosen.any():
                 raise InputError(
                     f"no query is {which} {iso(at)}: the decisions are from {iso(self.times[0])} to "
                     f"{iso(self.times[-1])}. Give a time between."
                 )
         self._warn_of_spanning(at)
-        return self.take(np.flatnonzero(parts[0])), self.take(np.flatnonzero(parts[1]))
+        return self.take(np.flatnonzero(sides[0])), self.take(np.flatnonzero(sides[1]))
 
     def _warn_of_spanning(self, at: float) -> None:
         """Warn of queries on both sides of a time; late purchases make them, so other labels are biased."""
@@ -120,10 +120,10 @@ class Interactions(Queries):
         The queries, in the order of their decisions, are divided into k + 1 parts of equal size; part i is
         the test part for training on all queries that end before it.
         """
-        parts = whole(k, "k") + 1
-        if parts > len(np.unique(self.times)):
-            raise InputError(f"k={k} needs {parts} different decisions; there are fewer. Type e.g. k=1.")
-        cuts = [*self.times[np.arange(1, parts) * self.n_queries // parts], np.inf]
+        n_periods = whole(k, "k") + 1
+        if n_periods > len(np.unique(self.times)):
+            raise InputError(f"k={k} needs {n_periods} different decisions; there are fewer. Type e.g. k=1.")
+        cuts = [*self.times[np.arange(1, n_periods) * self.n_queries // n_periods], np.inf]
         return (self._split(at, until) for at, until in itertools.pairwise(cuts))
 
     def leave_last_out(self) -> tuple[Interactions, Interactions]:
@@ -282,7 +282,7 @@ def _joined(
     names, categories = feature_names([name for name, _ in columns], len(columns)), [c for _, c in columns]
     features = _features(reader, past if history else None, lists, pool, tables, len(columns), missing)
     starts = run_starts(pool.of)
-    of = pool.of[starts]
+    list_of_query = pool.of[starts]
     items, users = (object_array([*reader.numbers[key].identifiers, None]) for key in ("item", "user"))
     check_cells(
         features,
@@ -297,15 +297,15 @@ def _joined(
         features,
         pool.grade,
         np.append(starts, len(pool.of)).astype(np.int64),
-        tuple(lists.ids[of]),
+        tuple(lists.ids[list_of_query]),
         items[pool.item],
         names,
         np.arange(len(pool.of)),
         tuple(categories) if any(categories) else None,
         missing,
-        times=lists.times[of],
-        ends=ends[of],
-        users=users[lists.users[of]],
+        times=lists.times[list_of_query],
+        ends=ends[list_of_query],
+        users=users[lists.users[list_of_query]],
         sampling=pool.probability,
     )
     return cast("Interactions", filled(q))
@@ -398,12 +398,12 @@ def _warn_of_late(positive: CandidateRows, lowest: Float64Array, lists: Decision
 def _warn_of_unlisted(log: EventTable, table: CandidateTable, lists: Decisions, n_items: int) -> None:
     """Warn of events that follow a list with the item, and are in none, such as a purchase on a later day."""
     order = np.argsort(lists.times[lists.of_candidate], kind="stable")
-    of = lists.of_candidate[order]
-    known, first = np.unique(lists.users[of] * n_items + table.items[order], return_index=True)
+    list_of_row = lists.of_candidate[order]
+    listed, first = np.unique(lists.users[list_of_row] * n_items + table.items[order], return_index=True)
     is_relevant = log.grades > 0.0
     events = np.flatnonzero(is_relevant & (lists.of_event < 0))
-    place, is_listed = place_in(known, log.users[events] * n_items + log.items[events])
-    late = is_listed & (log.times[events] >= lists.times[of[first[place]]])
+    place, is_listed = place_in(listed, log.users[events] * n_items + log.items[events])
+    late = is_listed & (log.times[events] >= lists.times[list_of_row[first[place]]])
     if late.any():
         warn(
             f"{int(late.sum()):,} of {int(is_relevant.sum()):,} events with a label above 0 follow a list of "

@@ -37,8 +37,8 @@ def of_lists(
 
     ``pairs`` are sorted, each ``group * n_items + item`` once.
     """
-    known = positive.of * n_items + positive.item
-    _, at, where = np.intersect1d(pairs, known, assume_unique=True, return_indices=True)
+    positive_pairs = positive.of * n_items + positive.item
+    _, at, where = np.intersect1d(pairs, positive_pairs, assume_unique=True, return_indices=True)
     pool = CandidateRows(pairs // n_items, pairs % n_items, np.zeros(len(pairs)), np.ones(len(pairs)))
     pool.grade[at] = positive.grade[where]
     if m is None:
@@ -48,9 +48,9 @@ def of_lists(
     other = np.flatnonzero(~is_kept)
     starts = run_starts(pool.of[other])
     sizes = np.diff(starts, append=len(other))
-    of, rank = _drawn(sizes, m, rng)
+    groups, rank = _drawn(sizes, m, rng)
     pool.probability[other] = np.repeat(np.minimum(1.0, m / sizes), sizes)
-    is_kept[other[starts[of] + rank]] = True
+    is_kept[other[starts[groups] + rank]] = True
     return pool.take(np.flatnonzero(is_kept))
 
 
@@ -88,15 +88,15 @@ def uniform(
     first = np.cumsum(counts) - counts
     left = sizes - counts
     if m is None:
-        of, rank = np.repeat(np.arange(n_groups), left), rows_of(np.zeros_like(left), left)
+        groups, rank = np.repeat(np.arange(n_groups), left), rows_of(np.zeros_like(left), left)
     else:
-        of, rank = _drawn(left, m, rng)
+        groups, rank = _drawn(left, m, rng)
     # the rank-th of the remaining items, shifted by the number of positives before it
     width = len(catalog.order) + 1
     gaps = group * width + place - (np.arange(len(group)) - first[group])
-    moved = rank + np.searchsorted(gaps, of * width + rank, side="right") - first[of]
-    probability = np.ones(len(of)) if m is None else np.minimum(1.0, m / np.maximum(left, 1))[of]
-    return CandidateRows(of, catalog.order[moved], np.zeros(len(of)), probability)
+    moved = rank + np.searchsorted(gaps, groups * width + rank, side="right") - first[groups]
+    probability = np.ones(len(groups)) if m is None else np.minimum(1.0, m / np.maximum(left, 1))[groups]
+    return CandidateRows(groups, catalog.order[moved], np.zeros(len(groups)), probability)
 
 
 def popular(
@@ -117,12 +117,12 @@ def popular(
     groups = np.repeat(np.flatnonzero(n_before), m)
     drawn = history.log.items[rng.integers(0, n_before[groups])]
     pairs = np.setdiff1d(groups * n_items + drawn, positive.of * n_items + positive.item)
-    of, item = pairs // n_items, pairs % n_items
-    is_there = catalog.place[item] < sizes[of]
-    of, item = of[is_there], item[is_there]
-    first, end = history.of_item.spans(item, n_before[of])
-    share = (end - first) / n_before[of]
-    return CandidateRows(of, item, np.zeros(len(of)), 1.0 - (1.0 - share) ** m)
+    group, item = pairs // n_items, pairs % n_items
+    is_there = catalog.place[item] < sizes[group]
+    group, item = group[is_there], item[is_there]
+    first, end = history.of_item.spans(item, n_before[group])
+    share = (end - first) / n_before[group]
+    return CandidateRows(group, item, np.zeros(len(group)), 1.0 - (1.0 - share) ** m)
 
 
 def _drawn(sizes: Int64Array, m: int, rng: np.random.Generator) -> tuple[Int64Array, Int64Array]:

@@ -81,10 +81,12 @@ class History:
             rows = slice(chunk * _ROWS, (chunk + 1) * _ROWS)
             cells, item, before = out[rows], items[rows], self.n_before[of[rows]]
             keys = item, users[rows] * self.n_items + item
-            for part in range(2):
-                first, end = indexes[part].spans(keys[part], before)
-                for kind, count in enumerate(counts[part]):
-                    cells[:, part * n_kinds + kind] = np.log1p(count[end] - count[first], dtype=np.float32)
+            for key_kind in range(2):
+                first, end = indexes[key_kind].spans(keys[key_kind], before)
+                for kind, count in enumerate(counts[key_kind]):
+                    cells[:, key_kind * n_kinds + kind] = np.log1p(
+                        count[end] - count[first], dtype=np.float32
+                    )
             last = log.times[self.of_pair.order[np.maximum(end - 1, 0)]]
             age = self.decisions[of[rows]] - np.where(end > first, last, -np.inf)
             cells[:, 2 * n_kinds] = 1.0 / (1.0 + age / DAY)

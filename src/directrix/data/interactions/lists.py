@@ -54,15 +54,15 @@ class Decisions(NamedTuple):
 
 def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float]) -> EventTable:
     """Read the events; see `directrix.data.from_interactions`."""
-    of = reader.columns(events, "events")
-    times, items = reader.times(of, "events"), reader.number(of, "item", "events")
-    keys = users = reader.number(of, "session" if by == "session" else "user", "events")
+    columns = reader.columns(events, "events")
+    times, items = reader.times(columns, "events"), reader.number(columns, "item", "events")
+    keys = users = reader.number(columns, "session" if by == "session" else "user", "events")
     if by == "session":
-        if reader.find(of, "user", "events", optional=True) is None:
+        if reader.find(columns, "user", "events", optional=True) is None:
             reader.numbers["user"] = reader.numbers["session"]
         else:
-            users = reader.number(of, "user", "events")
-    if reader.find(of, "event", "events", optional=True) is None:
+            users = reader.number(columns, "user", "events")
+    if reader.find(columns, "event", "events", optional=True) is None:
         kinds, grade = np.zeros_like(items), np.ones(1)
         kind_names: tuple[str, ...] = ("events",)
     else:
@@ -72,7 +72,7 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
         numbers.add(object_array(grades), "grades, entry {}".format)
         kind_names = numbers.names
         grade = check_labels([*grades.values()], place=lambda i: f"grades[{kind_names[i]!r}]")
-        kinds = reader.number(of, "event", "events")
+        kinds = reader.number(columns, "event", "events")
         if len(numbers.names) > len(grade):
             unknown = [repr(name) for name in numbers.names[len(grade) :]]
             raise InputError(
@@ -104,15 +104,17 @@ def _warn_of_repeated(*columns: Array) -> None:
 def read_candidates(reader: Reader, candidates: Any, by: str) -> CandidateTable:
     """Read the candidates of lists, or a catalog; see `directrix.data.from_interactions`."""
     what, key = "candidates", "session" if by == "session" else "user"
-    of = reader.columns(candidates, what)
+    columns = reader.columns(candidates, what)
     keys, users, sessions = (
-        reader.number(of, name, what) if reader.find(of, name, what, optional=True) is not None else None
+        reader.number(columns, name, what)
+        if reader.find(columns, name, what, optional=True) is not None
+        else None
         for name in (key, "user", "session")
     )
     needs_time = by == "day" and keys is not None
-    has_time = reader.find(of, "time", what, optional=not needs_time) is not None
-    times = reader.times(of, what) if has_time else None
-    items = reader.number(of, "item", what)
+    has_time = reader.find(columns, "time", what, optional=not needs_time) is not None
+    times = reader.times(columns, what) if has_time else None
+    items = reader.number(columns, "item", what)
     return CandidateTable(items, times, keys, users, sessions)
 
 
@@ -128,14 +130,14 @@ def lists_of(
         first, last = min(day.min() for day in days), max(day.max() for day in days)
         n_days = int(last - first) + 1
         keys = [key * n_days + (day - first) for key, day in zip(keys, days, strict=True)]
-    known = np.unique(keys[-1])
-    place, exists = place_in(known, keys[0])
+    list_keys = np.unique(keys[-1])
+    place, exists = place_in(list_keys, keys[0])
     of_event = np.where(exists, place, -1)
-    of_candidate = np.empty(0, np.int64) if rows is None else np.searchsorted(known, keys[1])
-    of = known // n_days if by == "day" else known
-    labels = names[of]
+    of_candidate = np.empty(0, np.int64) if rows is None else np.searchsorted(list_keys, keys[1])
+    owners = list_keys // n_days if by == "day" else list_keys
+    labels = names[owners]
     if by == "day":
-        dates = (known % n_days + first).astype("datetime64[D]").astype(str).tolist()
+        dates = (list_keys % n_days + first).astype("datetime64[D]").astype(str).tolist()
         labels = object_array(map("{}/{}".format, labels, dates))
     if rows is not None and rows.sessions is not None:
         sessions = reader.numbers["session"].names
@@ -150,14 +152,14 @@ def lists_of(
     else:
         times = _times_of_events(log, of_event, labels, by, decision)
     has_users = reader.numbers["user"] is not reader.numbers["session"] or (rows and rows.users is not None)
-    users = of  # or sessions as users
+    users = owners  # or sessions as users
     if by == "session" and has_users:
         users = _users_of_sessions(log, rows, of_event, of_candidate, labels)
     of_event[log.times < times[of_event]] = -1
     order = np.argsort(times, kind="stable")
     if rows is None:  # a user without an event from the decision on has no label
         order = order[np.isin(order, of_event)]
-    number = np.full(len(known) + 1, -1)  # the last one for -1
+    number = np.full(len(list_keys) + 1, -1)  # the last one for -1
     number[order] = np.arange(len(order))
     return Decisions(labels[order], users[order], times[order], number[of_event], number[of_candidate])
 
@@ -202,14 +204,14 @@ def _users_of_sessions(
     labels: Array,
 ) -> Int64Array:
     """Return the user of each session, -1 if no row has one; `InputError` if a session has two."""
-    users, of, given = np.full(len(labels), -1), of_event, log.users
+    users, places, row_users = np.full(len(labels), -1), of_event, log.users
     if rows is not None and rows.users is not None:
-        of, given = np.append(of, of_candidate), np.append(given, rows.users)
-    of, given = of[of >= 0], given[of >= 0]
-    users[of[::-1]] = given[::-1]
-    if (other := users[of] != given).any():
+        places, row_users = np.append(places, of_candidate), np.append(row_users, rows.users)
+    places, row_users = places[places >= 0], row_users[places >= 0]
+    users[places[::-1]] = row_users[::-1]
+    if (other := users[places] != row_users).any():
         raise InputError(
-            f"session {labels[of[np.argmax(other)]]!r} has two users; it needs one. Give each user separate "
-            "sessions."
+            f"session {labels[places[np.argmax(other)]]!r} has two users; it needs one. Give each user "
+            "separate sessions."
         )
     return users

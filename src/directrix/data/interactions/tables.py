@@ -52,16 +52,16 @@ class Reader:
         if isinstance(table, str | os.PathLike):
             ids = {name for key in self.numbers for name in (self._names.get(key), *KNOWN[key])}
             table = DataFile(table, ColumnNames(categorical=(*(ids - {None}), *self.categorical))).table()
-        of = columns_of(table, what, "a frame, dict of columns or path is needed")
-        sizes = {name: _size(column) for name, column in of.items()}
+        columns_by_name = columns_of(table, what, "a frame, dict of columns or path is needed")
+        sizes = {name: _size(column) for name, column in columns_by_name.items()}
         for name, size in sizes.items():
             if size is None or size != max(filter(None, sizes.values()), default=0):
-                shown = short_text(of[name]) if size is None else f"{size:,} values"
+                shown = short_text(columns_by_name[name]) if size is None else f"{size:,} values"
                 raise InputError(
                     f"{what}: the column {name!r} has {shown}; one value per row is needed. Make all columns "
                     "equally long."
                 )
-        return of
+        return columns_by_name
 
     def find(self, of: Mapping[Any, Any], key: str, what: str, *, optional: bool = False) -> Any:
         """Return the name of the column of users, items, ...; only events must have the given name."""
@@ -88,17 +88,19 @@ class Reader:
 
     def features(self, given: Any, what: str) -> FeatureTable:
         """Read a table of features, with one row per key, or several at different times."""
-        of, keys = self.columns(given, what), _KEYS[what]
-        used = [self.find(of, key, what) for key in keys]
-        time = self.find(of, "time", what, optional=True)
-        names = [name for name in of if name not in (*used, time)]
+        columns, keys = self.columns(given, what), _KEYS[what]
+        used = [self.find(columns, key, what) for key in keys]
+        time = self.find(columns, "time", what, optional=True)
+        names = [name for name in columns if name not in (*used, time)]
         if not names:
-            raise InputError(f"{what} has no column of features, only {', '.join(map(str, of))}. Add one.")
+            raise InputError(
+                f"{what} has no column of features, only {', '.join(map(str, columns))}. Add one."
+            )
         coded, categories = encoded(
-            {name: of[name] for name in names}, {*self.categorical}.intersection(names)
+            {name: columns[name] for name in names}, {*self.categorical}.intersection(names)
         )
-        codes = [self.number(of, key, what) for key in keys]
-        times = None if time is None else self.times(of, what)
+        codes = [self.number(columns, key, what) for key in keys]
+        times = None if time is None else self.times(columns, what)
         of_lists = by_column(categories, names) or (None,) * len(names)
         return FeatureTable(
             what, keys, tuple(map(str, names)), matrix_of(coded, what), of_lists, codes, times
@@ -152,9 +154,9 @@ class FeatureTable(NamedTuple):
                 "one row for each time at which the features changed."
             )
         for first in range(0, len(out), 1 << 16):  # without a second table of this size
-            part = slice(first, first + (1 << 16))
-            out[part] = self.matrix[order[place[part]]]
-            out[part][~exists[part]] = np.nan
+            block = slice(first, first + (1 << 16))
+            out[block] = self.matrix[order[place[block]]]
+            out[block][~exists[block]] = np.nan
         return exists
 
 
@@ -163,9 +165,9 @@ def _combined(table: list[Int64Array], asked: list[Int64Array]) -> tuple[Int64Ar
     if len(table) == 1:
         return table[0], asked[0]
     width = int(max(table[1].max(initial=0), asked[1].max(initial=0))) + 1
-    known, keys = np.unique(table[0] * width + table[1], return_inverse=True)
-    place, exists = place_in(known, asked[0] * width + asked[1])
-    return keys, np.where(exists, place, len(known))
+    pairs, keys = np.unique(table[0] * width + table[1], return_inverse=True)
+    place, exists = place_in(pairs, asked[0] * width + asked[1])
+    return keys, np.where(exists, place, len(pairs))
 
 
 def place_in(known: Int64Array, asked: Int64Array) -> tuple[Int64Array, Array]:

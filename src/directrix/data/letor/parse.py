@@ -78,16 +78,18 @@ class FileBlocks:
             length *= 2
 
     def _line_of(self, offset: int) -> int:
-        parts = (self._read(begin, min(self._size, offset - begin)) for begin in range(0, offset, self._size))
-        return 1 + sum(part.count(b"\n") for part in parts)
+        blocks = (
+            self._read(begin, min(self._size, offset - begin)) for begin in range(0, offset, self._size)
+        )
+        return 1 + sum(block.count(b"\n") for block in blocks)
 
     def _read(self, offset: int, length: int) -> bytes:
-        parts: list[bytes] = []
-        while length > 0 and (part := os.pread(self._file.fileno(), length, offset)):
-            parts.append(part)
-            offset += len(part)
-            length -= len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        pieces: list[bytes] = []
+        while length > 0 and (piece := os.pread(self._file.fileno(), length, offset)):
+            pieces.append(piece)
+            offset += len(piece)
+            length -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 _SHAPE = "Each line reads `label qid:ID index:value ... # comment`."
@@ -417,8 +419,8 @@ def assemble(
 
         if dense is not None:
             return csr_array(dense)
-        parts = [csr_array(block.csr, shape=(n, width)) for block, n in zip(blocks, sizes, strict=True)]
-        csr = csr_array(vstack(parts, format="csr"))
+        matrices = [csr_array(block.csr, shape=(n, width)) for block, n in zip(blocks, sizes, strict=True)]
+        csr = csr_array(vstack(matrices, format="csr"))
         csr.eliminate_zeros()
         return csr
     out = _zeros(parser.path, starts[-1], width, parser.dtype)

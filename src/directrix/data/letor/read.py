@@ -180,16 +180,16 @@ def _side_file(path: Path, groups: str | os.PathLike[str] | None = None) -> Path
             )
     if groups is not None:
         return Path(groups)
-    sides = (path.with_name(path.name + ending) for ending in (".query", ".group"))
-    found = next((one for one in sides if one.is_file()), None)
-    if found is None:
+    candidates = (path.with_name(path.name + ending) for ending in (".query", ".group"))
+    side_file = next((candidate for candidate in candidates if candidate.is_file()), None)
+    if side_file is None:
         return None
     with open_data(path) as file:
         for line in file:
             words = line.split(b"#")[0].split()
             if words:
-                return None if any(word.startswith(b"qid:") for word in words[1:2]) else found
-    return found
+                return None if any(word.startswith(b"qid:") for word in words[1:2]) else side_file
+    return side_file
 
 
 _NEIGHBORS = {".weight": "weights", ".position": "positions", ".init": "scores", ".base_margin": "scores"}
