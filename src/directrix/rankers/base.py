@@ -183,16 +183,14 @@ class Ranker(BaseEstimator, ABC):
             If the validation queries cannot choose an iteration, or all documents of a query get one score.
         """
         check_fields(self)
-        continues = self._continues()
-        known = self.model_.categories if continues else None
-        q = queries_of(self, X, y, qid=qid, group=group, categories=known, reset=not continues)
+        q = queries_of(self, X, y, qid=qid, group=group, like=self._resumed())
         warn_of_labels(q)
         rows, ids = one_set(eval_set, eval_qid, eval_group)
-        valid = queries_of(self, *rows, **ids, categories=q.categories, prefix="eval_") if rows else None
-        by_document = document_weights(sample_weight, q, "sample_weight")
-        weights = by_document, query_weights(query_weight, q, "query_weight")
-        stopping = verbose, early_stopping_rounds
-        return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
+        valid = queries_of(self, *rows, **ids, like=q, prefix="eval_") if rows else None
+        weights = document_weights(sample_weight, q), query_weights(query_weight, q)
+        return self._train(
+            training_for(self, q, valid, measure, weights, callback, verbose, early_stopping_rounds)
+        )
 
     @explaining
     def fit_queries(  # noqa: PLR0913
@@ -230,13 +228,15 @@ class Ranker(BaseEstimator, ABC):
             As ``fit``.
         """
         check_fields(self)
-        for given in (q,) if valid is None else (q, valid):
-            need_data(given, "fit_queries")
-            if given.held not in self.holds and (given is q or given.held == "shards"):
-                raise given.features.refusal(f"training {type(self).__name__}")
+        for queries in (q,) if valid is None else (q, valid):
+            need_data(queries, "fit_queries")
+            # only the trainer needs features in memory: validation reads those of a file in blocks
+            if queries.held not in self.holds and (queries is q or queries.held == "shards"):
+                raise queries.features.refusal(f"training {type(self).__name__}")
         weights = doc_weight, query_weight
-        stopping = verbose, early_stopping_rounds
-        return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
+        return self._train(
+            training_for(self, q, valid, measure, weights, callback, verbose, early_stopping_rounds)
+        )
 
     def _train(self, training: Training) -> Self:
         """Train on checked data.
@@ -298,9 +298,9 @@ class Ranker(BaseEstimator, ABC):
         """Train on scaled features."""
         raise NotImplementedError(f"{type(self).__name__} must define _minimize, or _train")
 
-    def _continues(self) -> bool:
-        """Whether ``fit`` starts from the parameters of the last one."""
-        return bool(getattr(self, "warm_start", False)) and "model_" in vars(self)
+    def _resumed(self) -> FittedModel | None:
+        """The model of the last ``fit``, if this one starts from its parameters."""
+        return vars(self).get("model_") if getattr(self, "warm_start", False) else None
 
     def _surrogate(self) -> Any:
         """The surrogate as an object."""
@@ -409,7 +409,7 @@ class Ranker(BaseEstimator, ABC):
                 f"predict got rows without their queries, but scale={scale.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
             )
-        q = queries_of(self, X, qid=qid, group=group, categories=self.model_.categories, missing=missing)
+        q = queries_of(self, X, qid=qid, group=group, like=self.model_, missing=missing)
         return q.restore(self.predict_queries(q))
 
     def predict_queries(self, q: Queries) -> Float64Array:
@@ -448,8 +448,8 @@ class Ranker(BaseEstimator, ABC):
             If neither qid nor group is given.
         """
         check_is_fitted(self)
-        q = queries_of(self, X, y, qid=qid, group=group, categories=self.model_.categories)
-        weights = document_weights(sample_weight, q, "sample_weight")
+        q = queries_of(self, X, y, qid=qid, group=group, like=self.model_)
+        weights = document_weights(sample_weight, q)
         by_query = None if weights is None else query_means(weights, q)
         return mean_of(self.measure_, self.predict_queries(q), q, by_query)
 

@@ -134,7 +134,7 @@ class FittedModel:
                 f"the data have {q.n_features} features, the model was trained on {self.n_features}; "
                 "give data with the same features in the same order."
             )
-        check_names(q, self.feature_names)
+        check_names(q.feature_names, self.feature_names)
         check_learned(q, self.unlearned, self.missing, "the data")
         q = read_as(matched(q, self.categories), self.missing)
         # other models hide missing values, and relu(-inf) is 0

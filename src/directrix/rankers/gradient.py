@@ -35,7 +35,7 @@ from directrix.rankers.named_trainers import (
     trainer_of,
 )
 from directrix.rankers.record import own_model
-from directrix.rankers.scoring import scores_by
+from directrix.rankers.scoring import check_names, scores_by
 from directrix.rankers.starts import started_from
 from directrix.surrogates.base import FIRST_SHARE, CutOff
 from directrix.trainers.wrappers import BestSoFar, Continuation
@@ -202,14 +202,16 @@ class GradientRanker(Ranker):
 
     def _start(self, training: Training) -> tuple[Any, Float64Array]:
         """Return a model of the scaled features, and the parameters from which the trainer starts."""
-        n_columns, before = training.queries.n_features, None
-        if self._continues():
-            before = self.model_
+        n_columns, before = training.queries.n_features, self._resumed()
+        if before is not None:
             if before.n_columns != n_columns:
                 raise InputError(
                     f"warm_start: the last fit had {before.n_columns} features, the data have {n_columns}; "
                     "fit with warm_start=False to start again from the beginning."
                 )
+            # with another scale, other features may make as many columns
+            if before.n_features == training.n_given:
+                check_names(training.names, before.feature_names)
         elif isinstance(self.start, Ranker):
             before = started_from(self, self.start, training, "start").model_
         model, n_params = self._model(training, before)

@@ -55,12 +55,12 @@ def explain_rejected(X: Any, labels: Sequence[Any], known: Iterable[str], error:
         check_labels(*labels)
 
 
-def document_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
+def document_weights(values: Any, q: Queries) -> Float64Array | None:
     """Weights of rows in the order of the input, brought into the order of ``q``."""
     if values is None:
         return None
     advice = "For one weight per query pass query_weight= instead."
-    return weights_of(values, q.n_docs, name, "row", advice)[q.rows]
+    return weights_of(values, q.n_docs, "sample_weight", "row", advice)[q.rows]
 
 
 def warn_if_trained_on(q: Queries, record: Mapping[str, Any], *, stacklevel: int) -> None:
@@ -86,7 +86,7 @@ def warn_of_labels(q: Queries) -> None:
             )
 
 
-def query_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
+def query_weights(values: Any, q: Queries) -> Float64Array | None:
     """Weights of queries, from a mapping by query id or an array in order of first appearance."""
     if values is None:
         return None
@@ -97,12 +97,12 @@ def query_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise InputError(
-                f"{name} has no entry for query {missing[0]!r}{more}; "
+                f"query_weight has no entry for query {missing[0]!r}{more}; "
                 "it needs a weight for every query id, or pass an array, for a Series x as x.to_numpy()."
             )
         values = [values[query] for query in q.query_ids]
     advice = "For one weight per row pass sample_weight= instead."
-    return weights_of(values, q.n_queries, name, "query in order of first appearance", advice)
+    return weights_of(values, q.n_queries, "query_weight", "query in order of first appearance", advice)
 
 
 def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | None:
@@ -196,7 +196,7 @@ def check_valid(valid: Data, q: Data, *, allow_missing: bool = False) -> None:
             "must have the same ones.",
             Advice("n-features"),
         )
-    check_names(valid, q.feature_names, "the validation data")
+    check_names(valid.feature_names, q.feature_names, "the validation data")
     check_finite(valid, "the validation data", allow_missing=allow_missing)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,14 +20,16 @@ from directrix.models.trees import Trees
 from directrix.types import Array, Data, Float64Array
 
 
-def check_names(q: Data, names: Iterable[str] | None, which: str = "the data") -> None:
+def check_names(
+    names: tuple[str, ...] | None, trained: tuple[str, ...] | None, which: str = "the data"
+) -> None:
     """Raise `InputError` if data have other feature names than a model, or another order of them."""
-    if q.feature_names is None or names is None or q.feature_names == (known := tuple(names)):
+    if names is None or trained is None or names == trained:
         return
-    column = next(i for i, pair in enumerate(zip(q.feature_names, known, strict=True)) if pair[0] != pair[1])
+    column = next(i for i, pair in enumerate(zip(names, trained, strict=True)) if pair[0] != pair[1])
     raise InputError(
-        f"{feature_label(column)} of {which} is {q.feature_names[column]!r}, of the training data "
-        f"{known[column]!r}; both must have the same features in the same order.",
+        f"{feature_label(column)} of {which} is {names[column]!r}, of the training data "
+        f"{trained[column]!r}; both must have the same features in the same order.",
         Advice("by-position"),
     )
 

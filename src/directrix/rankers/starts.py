@@ -56,7 +56,8 @@ def _check(model: Any, training: Training, name: str) -> None:
             f"{_scaling(training.scale)}: its parameters mean something else here. Fit both with scale=None, "
             f"or give {name} without fitting it: it is then fitted to the same features."
         )
-    check_names(queries, model.feature_names)
+    # scaled queries have lost their names, which the training keeps
+    check_names(training.names, model.feature_names)
     if model.categories != queries.categories:
         raise InputError(
             f"{name} was fitted to other categories; fit both to frames with the same ones, e.g. of a "
