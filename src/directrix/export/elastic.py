@@ -64,7 +64,8 @@ def _write(formula: Formula, *, has_fields: bool) -> bytes:
     """Return the body of ``PUT _ml/trained_models/NAME``, for a ``learning_to_rank`` rescorer."""
     places, kind = {f: n for n, f in enumerate(_features(formula))}, {"target_type": "regression"}
     names, queries = [*map(formula.name, places)], formula.queries or {}
-    has_counts = bool(formula.model.count.all())  # stumps keep none
+    # Trees that were made of stumps have no counts of documents, and the key may be left out.
+    has_counts = bool(formula.model.count.all())
     models = [
         {
             "tree": {

@@ -201,7 +201,8 @@ def _compare(
     theirs = chosen.read(content, formula, q.features)
     if formula.calibration is not None:
         theirs, probabilities = theirs.T
-        expected = formula.calibration(theirs)  # of their scores: rounding may matter more for a steep curve
+        # The expected probability is that of the program's score, since a steep curve magnifies rounding.
+        expected = formula.calibration(theirs)
         bad = ~(np.abs(probabilities - expected) <= _TOLERANCE[False])
         _check(chosen, "probabilities", bad, expected, probabilities)
     theirs = theirs + constant
@@ -319,10 +320,10 @@ def _drawn(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Queries:
 
 def _codes(formula: Formula, feature: int) -> Array | None:
     """Return the numbers of the categories of a feature, and one more; None for a feature of numbers."""
-    if formula.categories is not None and (known := formula.categories[feature]) is not None:
-        return np.arange(len(known) + 1)
-    trees = [part.model for part in formula.parts if isinstance(part.model, Trees)]
-    sets = [codes for one in trees if feature in one.categorical for codes in one.categories]
+    if formula.categories is not None and (names := formula.categories[feature]) is not None:
+        return np.arange(len(names) + 1)
+    trees = [summand.model for summand in formula.parts if isinstance(summand.model, Trees)]
+    sets = [codes for tree in trees if feature in tree.categorical for codes in tree.categories]
     if not sets:
         return None
     seen = np.unique(np.concatenate(sets))
@@ -331,17 +332,17 @@ def _codes(formula: Formula, feature: int) -> Array | None:
 
 def _values(formula: Formula) -> dict[int, Float64Array]:
     """Return values of each used feature where something changes, or some about its mean."""
-    rng, found = np.random.default_rng(1), dict[int, list[Array]]()
+    rng, collected = np.random.default_rng(1), dict[int, list[Array]]()
     for model, inputs in formula.parts:
         if isinstance(model, Trees):
             for feature in np.unique(model.feature).tolist():
-                found.setdefault(inputs[feature].feature, []).append(
+                collected.setdefault(inputs[feature].feature, []).append(
                     model.threshold[model.feature == feature]
                 )
             continue
-        for one in inputs:
-            width = 1.0 / one.factor if one.factor else 1.0
-            center = one.center if one.missing is None or not one.is_feature else one.missing
-            values = np.array(one.knots) if one.knots else center + width * rng.normal(size=200)
-            found.setdefault(one.feature, []).append(values)
-    return {feature: np.concatenate(values) for feature, values in found.items()}
+        for entry in inputs:
+            width = 1.0 / entry.factor if entry.factor else 1.0
+            center = entry.center if entry.missing is None or not entry.is_feature else entry.missing
+            values = np.array(entry.knots) if entry.knots else center + width * rng.normal(size=200)
+            collected.setdefault(entry.feature, []).append(values)
+    return {feature: np.concatenate(values) for feature, values in collected.items()}

@@ -63,7 +63,8 @@ def _tree(nodes: list[Node], number: int, n_features: int) -> dict[str, Any]:
     """Return a tree, level by level, so that the right child comes after the left."""
     order, parents = [0], [_NO_PARENT]
     rows: list[tuple[Any, ...]] = []
-    for place, node in enumerate(map(nodes.__getitem__, order)):  # order grows
+    # The list grows while it is read, so children follow level by level.
+    for place, node in enumerate(map(nodes.__getitem__, order)):
         if (split := node.split) is None:
             rows.append((-1, -1, node.value, 0, 0, node))
             continue
@@ -72,7 +73,7 @@ def _tree(nodes: list[Node], number: int, n_features: int) -> dict[str, Any]:
         rows.append((len(order), len(order) + 1, below.limit, split.feature, is_missing_below, node))
         order += below.sides(node.left, node.right)
         parents += [place, place]
-    left, right, conditions, features, missing_below, found = map(list, zip(*rows, strict=True))
+    left, right, conditions, features, missing_below, ordered = map(list, zip(*rows, strict=True))
     count = len(rows)
     return {
         "id": number,
@@ -89,10 +90,10 @@ def _tree(nodes: list[Node], number: int, n_features: int) -> dict[str, Any]:
         "split_indices": features,
         "split_type": [0] * count,
         "default_left": missing_below,
-        "base_weights": [node.value for node in found],
-        "loss_changes": [node.gain for node in found],
-        "sum_hessian": [float(node.n_docs) for node in found],
-        **{f"categories{part}": [] for part in ("", "_nodes", "_segments", "_sizes")},
+        "base_weights": [node.value for node in ordered],
+        "loss_changes": [node.gain for node in ordered],
+        "sum_hessian": [float(node.n_docs) for node in ordered],
+        **{f"categories{suffix}": [] for suffix in ("", "_nodes", "_segments", "_sizes")},
     }
 
 

@@ -93,7 +93,8 @@ class MLPModel:
     @property
     def floats_per_row(self) -> int:
         """Number of floats that a row needs between `forward` and `backward`; objectives size parts by it."""
-        return 3 * sum(self.hidden)  # units, their slopes, and what a layer adds
+        # A row keeps three values per hidden unit: the unit, its slope, and what the layer adds.
+        return 3 * sum(self.hidden)
 
     def n_params(self, n_features: int) -> int:
         """Number of parameters."""

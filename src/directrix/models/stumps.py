@@ -79,7 +79,8 @@ class StumpModel:
         wrong = ~np.isfinite(self.values)
         wrong[1:] |= np.diff(self.values) <= 0.0
         firsts = self.ptr[:-1][np.diff(self.ptr) > 0]
-        wrong[firsts] = ~np.isfinite(self.values[firsts])  # they follow no threshold of their feature
+        # The first threshold of a feature follows one of another feature, so only its finiteness counts.
+        wrong[firsts] = ~np.isfinite(self.values[firsts])
         if wrong.any():
             f = int(np.searchsorted(self.ptr, np.argmax(wrong), side="right")) - 1
             raise InputError(

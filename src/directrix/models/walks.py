@@ -11,7 +11,8 @@ from directrix.models.rows import SparseRows, read_only, row_slice
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array
 
-_WALKS_PER_CHUNK = 1 << 14  # of one row down one tree: what is worth a thread
+# Steps of a row through a tree that are worth starting a chunk of work on another thread.
+_WALKS_PER_CHUNK = 1 << 14
 _FEWEST_ROWS = 64
 _UNKNOWN = np.empty((0, 0), np.uint16)
 _ALL = np.empty(0, np.bool_)
@@ -101,10 +102,12 @@ def ways(trees: Any) -> tuple[Array, Array]:
 
 def row_counts(trees: Any, X: Any) -> tuple[Array, Array]:
     """Return the number of rows that reach every split and every leaf, at least 1 for each leaf."""
-    known = _room(trees, X.shape[0])
-    walked(trees, X, known)
+    reached = _room(trees, X.shape[0])
+    walked(trees, X, reached)
     first = trees.split_ptr[:-1] + np.arange(trees.n_trees)
-    return counts_from(trees, np.maximum(np.bincount((known + first).ravel(), minlength=len(trees.leaf)), 1))
+    return counts_from(
+        trees, np.maximum(np.bincount((reached + first).ravel(), minlength=len(trees.leaf)), 1)
+    )
 
 
 def counts_from(trees: Any, leaves: Array) -> tuple[Array, Array]:

@@ -77,12 +77,12 @@ class Ranker(BaseEstimator, ABC):
     _remedy: ClassVar[str] = ""
     """Further advice if a trained ranker ranks nothing."""
 
-    def __new__(cls, *args: Any, **given: Any) -> Self:
+    def __new__(cls, *args: Any, **arguments: Any) -> Self:
         """Make an object, once the names of the arguments are checked."""
-        check_arguments(cls, given)
+        check_arguments(cls, arguments)
         return super().__new__(cls)
 
-    if not TYPE_CHECKING:  # it would let every name pass
+    if not TYPE_CHECKING:  # a type checker would accept every name
 
         def __getattr__(self, name: str) -> Any:
             """Explain an attribute of other tools; any other error stays as it is."""
@@ -283,7 +283,7 @@ class Ranker(BaseEstimator, ABC):
         if result.status == "not_finite":
             warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
         elif (
-            result.message != STOPPED  # a search drops what its clock stops
+            result.message != STOPPED  # a search drops rankers that its clock stopped
             and getattr(self, "max_iter", 1) != 0
             and not ranks_some(self.model_, scaled)
         ):
@@ -571,10 +571,10 @@ class Ranker(BaseEstimator, ABC):
         check_is_fitted(self)
         columns = (("training", "loss", "loss"), ("valid_0", self.measure_.name, "score"))
         curves = {}
-        for part, name, column in columns:
+        for dataset, name, column in columns:
             curve = [float(row.get(column, np.nan)) for row in self.result_.trace]
             if not np.isnan(curve).all():
-                curves[part] = {name: curve}
+                curves[dataset] = {name: curve}
         return curves
 
     @property
@@ -595,6 +595,6 @@ class Ranker(BaseEstimator, ABC):
                 "directrix.experiments.permutation_importance(ranker, queries) measures how much any ranker "
                 "depends on each feature."
             )
-        gains = trees.gains().reshape(-1, self.n_features_in_).sum(axis=0)  # scales are side by side
+        gains = trees.gains().reshape(-1, self.n_features_in_).sum(axis=0)  # one block per scale
         shares: Float64Array = gains / (gains.sum() or 1.0)
         return shares

@@ -90,7 +90,9 @@ class EnsembleRanker(Ranker):
     @classmethod
     def restored(cls, members: Sequence[Any], model: FittedModel, measure: RankingMeasure) -> Self:
         """Return the ensemble of a model file: its fitted members, and its model."""
-        ensemble = cls([clone(member) for member in members], weights=[one.weight for one in model.members])
+        ensemble = cls(
+            [clone(member) for member in members], weights=[member.weight for member in model.members]
+        )
         return ensemble._hold(members, model, measure)
 
     def _train(self, training: Training) -> Self:

@@ -96,7 +96,8 @@ class FittedModel:
         if self.missing == "nan" and isinstance(self.model, Trees):
             kinds = kinds_of(None if self.scale is None else self.scale.kind) or (RAW,)
             for column in self.model.without_side:
-                block, feature = divmod(column, self.n_features)  # scales are side by side
+                # The columns of several scales are side by side, one block of columns per scale.
+                block, feature = divmod(column, self.n_features)
                 unlearned[feature] |= not fills_missing(kinds[block])
         return unlearned
 

@@ -131,9 +131,9 @@ class GradientRanker(Ranker):
         """
         check_fields(self)
         q = open_shards(shards)
-        judged = valid if valid is None or isinstance(valid, Queries) else open_shards(valid)
+        validation = valid if valid is None or isinstance(valid, Queries) else open_shards(valid)
         with keep_answers(checkpoint):
-            return self._train(training_for(self, q, judged, measure, (None, None), callback, 0, None))
+            return self._train(training_for(self, q, validation, measure, (None, None), callback, 0, None))
 
     @abstractmethod
     def _model(self, training: Training, before: FittedModel | None) -> tuple[Any, int]:
@@ -311,6 +311,7 @@ def with_parameters(
     result = {**ranker.training_["result"], "message": record["message"], "value": -value}
     result.pop("dual", None)
     training = {**ranker.training_, "measure": repr(measure), "result": result, "moved": dict(record)}
-    training.pop("selection", None)  # of other weights
+    # The selection was recorded for the parameters that are replaced here.
+    training.pop("selection", None)
     other.model_ = replace(ranker.model_, params=params, training=training)
     return other

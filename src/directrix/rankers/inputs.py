@@ -65,8 +65,10 @@ def document_weights(values: Any, q: Queries) -> Float64Array | None:
 
 def warn_if_trained_on(q: Queries, record: Mapping[str, Any], *, stacklevel: int) -> None:
     """Warn if a calibration uses the training queries that the record describes."""
-    of = record["data"]
-    if (of.get("queries"), of.get("documents")) == (q.n_queries, q.n_docs) and of.get("digest") == q.digest:
+    seen = record["data"]
+    sizes = seen.get("queries"), seen.get("documents")
+    # the digest, which reads all features, is computed only for data of the same size
+    if sizes == (q.n_queries, q.n_docs) and seen.get("digest") == q.digest:
         warn(
             "calibrated on the training data of the model, which its scores fit better than other queries: "
             "the probabilities are too extreme.",
@@ -91,7 +93,8 @@ def query_weights(values: Any, q: Queries) -> Float64Array | None:
     if values is None:
         return None
     if hasattr(values, "to_dict") and type(getattr(values, "index", None)).__name__ != "RangeIndex":
-        values = values.to_dict()  # a pandas Series by query id, sorted as groupby returns it
+        # A pandas Series from groupby is sorted by query id, so its positions say nothing about ours.
+        values = values.to_dict()
     if isinstance(values, dict):
         missing = [query for query in q.query_ids if query not in values]
         if missing:
@@ -147,8 +150,10 @@ def _unwrapped(values: Any) -> Any:
     return values[0] if wrapped else values
 
 
-_VECTORS = 4  # with a value per feature: weights, gradient, step and scale at least
-_HIGHEST_LABEL = {"float32": 100, "float64": 256}  # by the type of features, and of scores as large as gains
+# A training holds at least this number of vectors with a value per feature: weights, gradient, step, scale.
+_VECTORS = 4
+# Scores may grow as large as gains, 2^label, and must stay finite in the type of the features.
+_HIGHEST_LABEL = {"float32": 100, "float64": 256}
 
 
 def check_trainable(q: Data) -> None:
@@ -227,7 +232,8 @@ def check_reached(measure: Any, q: Data) -> None:
 
 
 def _check_surrogate(value: Any, name: str, owner: str) -> Any:
-    if callable(value):  # a class, or a function: `surrogate_of` says what is needed instead
+    # A class or a function passes here, because `surrogate_of` explains what is needed instead.
+    if callable(value):
         return value
     wanted, example = "a name, or an object with value_and_grad", "'ApproxNDCG'"
     return option(
@@ -283,18 +289,19 @@ def surrogate_of(given: Any) -> Any:
         raise _refusal(given, error) from None
 
 
-def _refusal(given: str, error: InputError) -> InputError:
+def _refusal(text: str, error: InputError) -> InputError:
     """The error for a text that names no surrogate: another one if it names a measure."""
-    if IN_MODULE.fullmatch(given):  # a measure of that name would be imported, and the text may be a file's
+    # Parsing it as a measure would import the module, and the text may come from a model file.
+    if IN_MODULE.fullmatch(text):
         return error
     try:
-        measure = parse_measure(given)
+        measure = parse_measure(text)
     except InputError:
         return error
     alternatives = (n for n, cls in classes(SURROGATES).items() if type(cls().measure) is type(measure))
     alternative = next(alternatives, "ApproxNDCG")
     return InputError(
-        f"surrogate={given!r} is a measure, which has no gradient; a surrogate takes its place. Type "
+        f"surrogate={text!r} is a measure, which has no gradient; a surrogate takes its place. Type "
         f"surrogate={alternative!r}, and measure={measure.name!r} in fit to report the measure."
     )
 
@@ -312,7 +319,8 @@ def measure_of(surrogate: Any) -> RankingMeasure:
 def goal_of(given: Any) -> RankingMeasure:
     """Return the measure to train for; `InputError` if it is only for reports."""
     goal = parse_measure(given)
-    if getattr(goal, "instead", ""):  # a measure that the user defined need not have it
+    # The attribute is optional, since measures that users define need not have it.
+    if getattr(goal, "instead", ""):
         raise InputError(
             f"{goal.name} is for reports and cannot be trained for; train for another measure, e.g. "
             f"{goal.instead}, and then evaluate with {goal.name}."
@@ -444,8 +452,8 @@ def _check_stopping(ranker: Any, valid: Any, rounds: Any) -> None:
 def _joined(callbacks: Callback | Sequence[Callback | None]) -> Callback:
     """One callback that calls several; any of them ends the training."""
     several: Sequence[Any] = callbacks if isinstance(callbacks, list | tuple) else [callbacks]
-    given = [callback for callback in several if callback is not None]
-    for callback in given:
+    watchers = [callback for callback in several if callback is not None]
+    for callback in watchers:
         if not callable(callback):
             raise InputError(
                 f"callback={callback!r}: a function of one step is needed, or a list of such functions; type "
@@ -453,7 +461,8 @@ def _joined(callbacks: Callback | Sequence[Callback | None]) -> Callback:
             )
 
     def watch(step: Step) -> bool:
-        return any([bool(callback(step)) for callback in given])  # a list: all of them see the step
+        # The list calls every callback; a generator would stop at the first that ends the training.
+        return any([bool(callback(step)) for callback in watchers])
 
     return watch
 

@@ -20,7 +20,9 @@ from directrix.measures.bootstrap import equal_signs_p
 from directrix.models.rows import scores_of
 from directrix.types import Float64Array, Measure, Model
 
-_ROUNDING = 1e-12  # of values of a measure, and relative deviation of equal values, whose mean is rounded
+# Differences of a measure up to this size are rounding errors; a standard deviation is compared with it
+# relative to the mean, because equal values deviate from their rounded mean.
+_ROUNDING = 1e-12
 
 
 def mean_over_queries(values: Float64Array, weights: Float64Array | None = None) -> float:
@@ -46,8 +48,8 @@ def values_of(measure: Measure, scores: Float64Array, q: Queries) -> Float64Arra
     """Value of a measure for every query."""
     # a measure that the user defined need not take identifiers, which only break ties
     check_gains(q, measure)
-    known = {"doc_ids": q.doc_ids} if isinstance(measure, RankingMeasure) else {}
-    return measure(scores, q.labels, q.qptr, **known)
+    identifiers = {"doc_ids": q.doc_ids} if isinstance(measure, RankingMeasure) else {}
+    return measure(scores, q.labels, q.qptr, **identifiers)
 
 
 def mean_of(measure: Measure, scores: Float64Array, q: Queries, weights: Float64Array | None = None) -> float:

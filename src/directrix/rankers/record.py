@@ -164,7 +164,8 @@ def _text(value: Any) -> str:
         return repr(value) if module.startswith("directrix.") else f"{module}:{value!r}"
 
 
-@cache  # it reads files, for as long as some trees take
+# Reading the versions of packages opens files, which takes as long as growing some trees.
+@cache
 def _versions() -> dict[str, str]:
     """Return the versions on which numbers depend."""
     packages = {name: version(name) for name in ("numpy", "scipy", "numba")}

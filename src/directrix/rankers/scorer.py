@@ -265,7 +265,8 @@ def _of_scaled(scale: Any, model: AnyModel | None, params: Float64Array) -> _Sco
 
     def folded(X: Array) -> Float64Array:
         found = X @ weights - constant
-        return found if has_finite_sum(found) else scaled(X)  # a missing value needs the scale itself
+        # A missing value needs the scale itself, which the folded weights have lost.
+        return found if has_finite_sum(found) else scaled(X)
 
     return folded
 
