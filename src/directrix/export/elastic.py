@@ -119,6 +119,7 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores as Elasticsearch computes them."""
     ensemble = json.loads(content)["definition"]["trained_model"]["ensemble"]
     weights = ensemble["aggregate_output"]["weighted_sum"]["weights"]
+    # The ensemble names the features it uses, in an order of its own.
     places = [formula.all_names.index(name) for name in ensemble["feature_names"]]
     roots = [(model["tree"]["tree_structure"], 0) for model in ensemble["trained_models"]]
     if not roots:

@@ -58,6 +58,7 @@ class Engine:
         def check(ranker: Any) -> None:
             parameters = vars(ranker)
             arguments = map(parameters.get, ("scale", "hidden", "residual", "lightgbm_params"))
+            # Rankers with the same of these parameters write the same small model, so one check serves all.
             key = str([ranker.model_type, *arguments])
             if key in passed:
                 return

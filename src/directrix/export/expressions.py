@@ -70,6 +70,7 @@ class Language(ABC):
             bounded = self.choice(f"{t} < {number(-_LARGEST_EXPONENT)}", number(-_LARGEST_EXPONENT), t)
             bounded = self.choice(f"{t} > {number(_LARGEST_EXPONENT)}", number(_LARGEST_EXPONENT), bounded)
             return f"{number(1.0)} / ({number(1.0)} + exp(-({bounded})))"
+        # The absolute value is a choice of signs, since not every language has a function for it.
         size = self.choice(f"{t} < {number(0.0)}", f"-{t}", t)
         rising = f"{t} / ({number(1.0)} + {size})"
         regression = f"{number(1.0 - SHARE)} * ({self._knots(score, one.knots, one.values)})"

@@ -22,7 +22,7 @@ from directrix.rankers.record import own_model
 from directrix.types import Array, Float64Array
 
 _LARGEST = float(np.finfo(np.float64).max)
-# Bytes per column of an export: the input, its name and its line of code.
+# A column of an export takes these bytes: the input, its name and its line of code.
 _BYTES_A_FEATURE = 3000
 
 
@@ -252,6 +252,7 @@ def folded(part: Summand, n_features: int) -> Summand:
     if isinstance(model, Network) and not model.layers:
         model = model.linear or Linear(model.last)
     if any(entry.kind != "linear" for entry in inputs) or len(inputs) > n_features:
+        # Logarithms, quantiles and scales side by side stay, because weights cannot express them.
         return Summand(model, inputs)
     centers, factors = (
         np.array([entry.center for entry in inputs]),
@@ -303,6 +304,8 @@ def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Sum
             raise InputError(
                 "a feature of categories is scaled, or 0 if it is missing; train the trees without that."
             )
+        # A scale keeps the order of values, so its split is a split of the unscaled feature at another
+        # threshold.
         threshold[splits] = _last_at_most(entry, trees.threshold[splits])
         if entry.missing is not None:
             decision[splits] = np.where(entry.missing <= trees.threshold[splits], NAN | LEFT, NAN)
@@ -317,6 +320,7 @@ def _last_at_most(entry: Input, limits: Float64Array) -> Float64Array:
     """
     low = np.full(len(limits), _order(np.array([-_LARGEST]))[0])
     high = np.full(len(limits), _order(np.array([_LARGEST]))[0])
+    # The largest number needs a test of its own, because halving never reaches the upper end.
     all_in = entry.of(np.full(len(limits), _LARGEST)) <= limits
     # Each round halves the range of the 64-bit integers that number the floats.
     for _ in range(64):
@@ -329,6 +333,7 @@ def _last_at_most(entry: Input, limits: Float64Array) -> Float64Array:
 
 def _order(values: Float64Array) -> Array:
     """Integers in the order of the floats."""
+    # The bits of positive floats are in their order; those of negative floats are reversed.
     bits = values.view(np.int64)
     numbers: Array = np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
     return numbers

@@ -118,6 +118,7 @@ def _column(graph: _Graph, raw: str, place: int, entry: Input) -> str:
     knots, scores = np.array(entry.knots), np.array(entry.scores)
     if len(knots) == 1:
         return graph("Add", graph("Mul", x, np.array([[0.0]])), np.array([[scores[0]]]))
+    # Each piece between two knots contributes its slope times the length that lies below the value.
     inside = graph("Max", graph("Sub", x, knots[None, :-1]), np.array([[0.0]]))
     piece = graph("Min", inside, np.diff(knots)[None, :])
     rises = (np.diff(scores) / np.diff(knots))[:, None]

@@ -126,6 +126,7 @@ def _arranged(nodes: list[Node], room: int) -> list[Node]:
     while waiting:
         number, present, missing, parent, side = waiting.pop()
         node = nodes[number]
+        # A feature that is known to be missing has one way down, so its splits are skipped.
         while (split := node.split) is not None and split.feature in missing:
             node = nodes[node.left if split.missing_left else node.right]
         if split is None:
@@ -137,6 +138,7 @@ def _arranged(nodes: list[Node], room: int) -> list[Node]:
         feature = frozenset([split.feature])
         waiting.append((node.left, present | feature, missing, place, "left"))
         if split.missing_left and split.feature not in present:
+            # Every value is below infinity, so only missing features fail this test and go right.
             test = TreeSplit(split.feature, np.inf, None, missing_left=False)
             place = add(Node(test), place, "right")
             waiting.append((node.left, present, missing | feature, place, "right"))

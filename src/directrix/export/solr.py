@@ -112,6 +112,7 @@ def _before_slack(threshold: np.float32) -> np.float32:
     """The float32 from which Solr makes the threshold by adding its slack, or one near it of its sign."""
     best = threshold - _SLACK
     with np.errstate(over="ignore"):
+        # Rounding may move the sum by one float, so the neighbors are tried, and a right sign counts most.
         near = [best, np.nextafter(best, np.float32(-np.inf)), np.nextafter(best, np.float32(np.inf))]
     return min(near, key=lambda one: ((one + _SLACK >= 0) != (threshold >= 0), abs(one + _SLACK - threshold)))
 

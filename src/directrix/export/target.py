@@ -94,6 +94,7 @@ class ExportTarget:
         if self.models:
             self._check_model(formula)
         summands = list(formula.parts)
+        # Thresholds are rounded down to float32, which sends every float32 the same way as before.
         rounded = in_float32 if self.is_single else for_float32 if self.rounds_trees else lambda trees: trees
         for place, summand in enumerate(summands):
             if isinstance(summand.model, Trees):

@@ -88,6 +88,7 @@ def splits_of(trees: Trees) -> list[TreeSplit]:
             continue
         zero_left = threshold >= 0.0
         is_left = bool(decision & LEFT) if decision & (NAN | ZERO) else zero_left
+        # Other formats cannot send zeros and numbers near 0 to different sides.
         if decision & ZERO and is_left != zero_left:
             raise InputError(
                 "these trees take zeros for missing (zero_as_missing); only LightGBM's own text says that; "
@@ -103,6 +104,7 @@ def nodes_of(trees: Trees) -> list[list[Node]]:
     Leaves without a count, as those of stumps, count one document each.
     """
     splits, leaves, gains = splits_of(trees), trees.leaf.tolist(), trees.gain.tolist()
+    # The counts at the splits follow from those at the leaves.
     of_rows = counts_from(trees, np.maximum(trees.count, 1))
     means, counts, of_leaves = (values.tolist() for values in (means_from(trees, of_rows), *of_rows))
     forest = []
@@ -198,6 +200,7 @@ def for_float32(trees: Trees) -> Trees:
 
 def float32_below(values: Float64Array) -> Float64Array:
     """The largest float32 that is at most each value; the lowest of all for values below them."""
+    # The nearest float32 may lie above the value; then the next lower one is taken.
     near = np.clip(values, *_RANGE).astype(np.float32)
     with np.errstate(over="ignore"):
         lower = np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near)

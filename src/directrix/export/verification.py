@@ -23,7 +23,9 @@ from directrix.models.trees import Trees
 from directrix.rankers.scoring import matched
 from directrix.types import Array, Float64Array
 
+# A verification scores this number of random rows, in queries of 50.
 _ROWS, _PER_QUERY = 2000, 50
+# The random rows have at most this number of cells, so wide data do not fill the memory.
 _CELLS = 20_000_000
 _LIGHTGBM_ZERO = 1.1e-35
 """LightGBM takes numbers nearer to 0 for 0 when it reads rows."""
@@ -234,6 +236,7 @@ def _check(chosen: ExportTarget, what: str, bad: Array, ours: Float64Array, thei
 def _changes_order(ours: Float64Array, theirs: Float64Array) -> bool:
     """Whether two documents with different scores on both sides change places."""
     order = np.lexsort((-ours, -theirs))
+    # A document after a fall of the program's scores must not have a higher score here than one before it.
     highest_after = np.maximum.accumulate(ours[order][::-1])[::-1]
     falls = np.flatnonzero(np.diff(theirs[order]) < 0.0)
     return bool((highest_after[falls + 1] > np.minimum.accumulate(ours[order])[falls]).any())
@@ -252,6 +255,7 @@ def _sizes(formula: Formula, X: Array, ours: Float64Array) -> Float64Array:
                 column = one.of(X[:, one.feature])
                 sizes += weight * np.abs(np.where(np.isnan(column), one.missing or 0.0, column))
         elif isinstance(model, Trees):
+            # These are the first leaves of the trees, where reduceat starts another sum.
             first = np.append(0, np.cumsum(model.n_leaves))[:-1]
             sizes += np.maximum.reduceat(np.abs(model.leaf), first).sum()
         else:

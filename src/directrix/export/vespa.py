@@ -69,6 +69,7 @@ class Vespa(Language):
             return self.choice(condition, *below.sides(left, right))
 
         nodes = nodes_of(model)
+        # Trees of one leaf are constants, whose sum moves into the leaves of the last tree.
         rest = sum(tree[0].value for tree in nodes if tree[0].split is None)
         *others, last = [tree for tree in nodes if tree[0].split is not None] or [[Node(None)]]
         last = [node._replace(value=node.value + rest) if node.split is None else node for node in last]

@@ -14,6 +14,7 @@ from directrix.export.trees import Below, Node, nodes_of
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
+# XGBoost marks the root by the largest 32-bit integer as its parent.
 _NO_PARENT = 2**31 - 1
 _REJECTED = re.compile("[][<\x00-\x1f\ud800-\udfff]")
 
@@ -70,6 +71,7 @@ def _tree(nodes: list[Node], number: int, n_features: int) -> dict[str, Any]:
             continue
         below = Below.of(split, np.float32)
         is_missing_below = int(split.missing_left != below.is_swapped)
+        # XGBoost needs the numbers of the children before they are visited: the next two of the list.
         rows.append((len(order), len(order) + 1, below.limit, split.feature, is_missing_below, node))
         order += below.sides(node.left, node.right)
         parents += [place, place]

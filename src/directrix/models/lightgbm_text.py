@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"Tree=(\d+)\n((?:[a-z_]+=[^\n]*\n)+)")
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf)")
 _LARGEST = float(np.finfo(np.float64).max)
 """Replacement for inf, which JSON lacks: a threshold above every number."""
-# Bytes that a word of 32 categories takes: as an integer of NumPy, as one of Python, and as text.
+# A word of 32 categories takes these bytes: as an integer of NumPy, as one of Python, and as text.
 _BYTES_A_WORD = 64
 _ENTRIES = {
     "feature": ("split_feature", np.int32),
@@ -53,6 +53,7 @@ def parse_trees(text: str) -> dict[str, Any]:
         if n_leaves.sum() != len(columns["leaf"]):
             raise ValueError(f"{n_leaves.sum():,} leaves have {len(columns['leaf']):,} values")
         n_sets = [_whole(tree["num_cat"]) for tree in trees]
+        # This is the number of sets in earlier trees, for every split.
         before = np.repeat(np.cumsum([0, *n_sets])[:-1], np.maximum(n_leaves - 1, 0))
         chosen = columns["decision"] & CATEGORICAL != 0
         # LightGBM numbers sets of categories within a tree; here the numbers continue from tree to tree.
@@ -131,6 +132,7 @@ def _block(
     threshold, sets = trees.threshold[splits].copy(), []
     for place in np.flatnonzero(trees.decision[splits] & 1):
         sets.append(trees.categories[int(threshold[place])])
+        # The text numbers the sets within one tree, by the order of its splits.
         threshold[place] = len(sets) - 1
     lines: dict[str, Any] = {
         "num_leaves": trees.n_leaves[number],
@@ -154,6 +156,7 @@ def _block(
             f"LightGBM's text of categories numbered up to {max(map(max, filter(None, sets)), default=0):,}",
             "Number the categories without gaps, and train the model again.",
         )
+        # A set is a bit mask in words of 32 categories, with the lowest bit first.
         words = np.zeros(sum(sizes), dtype=np.int64)
         for begin, members in zip(np.cumsum([0, *sizes]), sets, strict=False):
             for category in members:

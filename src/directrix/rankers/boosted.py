@@ -33,6 +33,7 @@ _LAMBDARANK = "lambdarank"
 # Oblivious trees have at most this number of leaves; their histograms, and a byte for every value, take at
 # most this number of bytes.
 _MOST_LEAVES, _MOST_BYTES = 1024, 1 << 32
+# The ranker uses these parameters before the trainer sees the data.
 _NOT_OF_BOOSTING = ("scale", "categorical_features", "monotone")
 
 
@@ -245,6 +246,7 @@ class BoostedRanker(Ranker):
 
     def _is_oblivious(self, surrogate: Any, data: Queries, categorical: tuple[int, ...]) -> bool:
         """Decide by ``oblivious``, or by what only LightGBM's trees have."""
+        # A histogram has a sum of 8 bytes for every bin and leaf; the leaves are the next power of 2.
         histogram = 8 * (1 << (self.num_leaves - 1).bit_length()) * (self.max_bin or MAX_BIN)
         n_bytes = data.n_features * (histogram + data.n_docs)
         reasons = {
@@ -290,6 +292,7 @@ class BoostedRanker(Ranker):
         for column in named:
             check_codes(data, column)
         chosen = tuple(sorted(typed | named))
+        # The directions may come from LightGBM's own parameters, as a list or as a text.
         signs = (further or {}).get("monotone_constraints", ())
         monotone = signs.split(",") if isinstance(signs, str) else np.ravel(signs).tolist()
         free = ("0", "0.0", "None")

@@ -29,6 +29,7 @@ def directions_of(monotone: Any, training: Training) -> Array:
                 "where the feature rises, or -1, it never rises."
             )
         signs[column] = sign
+    # Every scale is increasing, so all columns of a feature have its direction.
     return np.tile(signs, training.n_columns)
 
 
@@ -71,6 +72,7 @@ def network_bounds(model: Any, monotone: Any, training: Training) -> Bounds | No
     """
     if not monotone:
         return None
+    # Signs are written into a vector of parameters through the views of its layers; 0 leaves a weight free.
     signs, n = directions_of(monotone, training), training.queries.n_features
     of_params = np.zeros(model.n_params(n))
     first, *later = model.layers(of_params, n)

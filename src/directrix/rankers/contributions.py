@@ -132,6 +132,7 @@ def _reordered(
     def scores(column: int, order: Int64Array) -> Float64Array:
         # The columns of several scales are side by side, and all of the feature's move together.
         columns: Array = np.arange(column, features.shape[1], n_features)
+        # The columns are permuted in place and restored afterwards, which saves a copy of all features each time.
         kept = features[:, columns]
         features[:, columns] = kept[order]
         try:
@@ -177,6 +178,7 @@ def _of_network(model: MLPModel, params: Float64Array, X: Array, others: Array) 
 
 def _along_paths(model: MLPModel, params: Float64Array, x: Array, others: Array) -> Float64Array:
     """Integrated gradients of a row from others, mean over them."""
+    # Integrated gradients add up to the difference of scores, which shows the error of the quadrature.
     wanted = model.forward(params, x[None])[0][0] - model.forward(params, others)[0].mean()
     shares = np.zeros(len(x))
     for n_points in _POINTS:

@@ -114,6 +114,7 @@ class EnsembleRanker(Ranker):
 
     def _joined(self, members: Sequence[Any], q: Queries, measure: RankingMeasure) -> Self:
         spreads = np.array([spread_within_queries(m.predict_queries(q), q) for m in members])
+        # A member whose scores are equal within every query ranks nothing, and its spread cannot divide them.
         weights = np.where(spreads > 0.0, self._checked_weights(), 0.0)
         kept = np.flatnonzero(weights).tolist()
         if kept:

@@ -98,6 +98,8 @@ class FittedModel:
             for column in self.model.without_side:
                 # The columns of several scales are side by side, one block of columns per scale.
                 block, feature = divmod(column, self.n_features)
+                # A scale that fills missing values gives them a meaning, even if the trees have no side for
+                # them.
                 unlearned[feature] |= not fills_missing(kinds[block])
         return unlearned
 

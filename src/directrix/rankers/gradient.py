@@ -171,6 +171,7 @@ class GradientRanker(Ranker):
         model, start = self._start(training)
         parameters = {} if isinstance(self.start, str) else {"start": start}
         bounds = self._bounds(model, training)
+        # Trainers with bounds need a start within them.
         start = start if bounds is None else bounds.nearest(start)
         is_center = getattr(self, "center", "zero") == "start"
         objective = make_objective(
@@ -195,6 +196,7 @@ class GradientRanker(Ranker):
         else:
             result = stages.minimize(trained, start, callback=training.callback)
             if trained is not objective and not result.own_loss:
+                # The result reports the requested objective, not the one with a share of the discount.
                 result = replace(result, value=objective.value_and_grad(result.params)[0])
         if not np.isfinite(result.params).all():
             result = replace(result, params=start, message=f"{result.message}; the start was kept")

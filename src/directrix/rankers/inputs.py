@@ -115,6 +115,7 @@ def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | N
     weights = np.ones(q.n_docs) if by_document is None else np.array(by_document, dtype=np.float64)
     if by_query is not None:
         weights *= np.repeat(np.asarray(by_query, dtype=np.float64), np.diff(q.qptr))
+    # The mean is 1, so that a ridge penalty means the same with and without weights.
     mean = weights.mean()
     return None if mean == 0.0 else weights / mean
 

@@ -109,6 +109,8 @@ def _unfitted(kind: Any, model: FittedModel) -> Any:
         if _OBJECT.fullmatch(hyperparameters.get("trainer", "")):
             # one that is not known here stays text, which fit rejects and predict does not need
             parsed["trainer"] = trainer_from(hyperparameters.pop("trainer"))
+        # The constructor checks nothing, so the parameters are checked here, before texts are replaced by
+        # objects.
         ranker = kind(**hyperparameters, random_state=training["seed"])
         ranker.check_parameters()
     except ValueError as error:
@@ -123,6 +125,7 @@ def _surrogate(ranker: Any, training: Any) -> Any:
         return surrogate if smoothing is None else surrogate.at(smoothing)
     except (InputError, AttributeError) as error:
         named = _OBJECT.fullmatch(training["surrogate"])
+        # Without this distinction a damaged name of a surrogate of directrix would pass for one of the user.
         is_users = isinstance(ranker.measure_, UndefinedMeasure) or (named and named["own"])
         if named and (is_users or named["name"].lower() not in {name.lower() for name in SURROGATES}):
             return None

@@ -40,6 +40,7 @@ def mean_and_error(values: Float64Array) -> tuple[float, float]:
     if len(values) < 2:
         return (float(values[0]) if len(values) else 0.0), math.nan
     mean, deviation = float(values.mean()), float(values.std(ddof=1))
+    # Up to five equal values are no evidence of a small error: their sign test has p > 0.05.
     is_unknown = mean and deviation <= _ROUNDING * abs(mean) and equal_signs_p(len(values)) > 0.05
     return mean, math.nan if is_unknown else deviation / len(values) ** 0.5
 
@@ -76,6 +77,7 @@ def can_choose(measure: Measure, valid: Any) -> bool:
     """Whether a measure has other values for other rankings of validation queries, or no value at all."""
     q = valid.judged()
     values = evaluator_of(measure, q)
+    # The best order, the worst, and two by position: a measure that is equal for all of these cannot choose.
     rows = np.arange(float(q.n_docs))
     first, *others = (np.nan_to_num(values(scores)) for scores in (q.labels, -q.labels, rows, -rows))
     differs = any((np.abs(first - other) > _ROUNDING).any() for other in others)

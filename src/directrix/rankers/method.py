@@ -111,6 +111,7 @@ class Method:
             return True
         try:
             surrogate = kernel_surrogate(self._surrogate(self.fixed, None))
+            # Preparing the smallest list with weights raises an error if the surrogate does not support them.
             surrogate.prepare(np.array([1.0, 0.0]), np.array([0, 2]), np.ones(2))
         except InputError:
             return False

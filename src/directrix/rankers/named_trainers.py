@@ -47,6 +47,7 @@ def trainer_named(ranker: Any) -> Any:
     if not isinstance(trainer, str):
         return trainer
     kind = _NAMED[trainer]
+    # max_iter=0 keeps the start without a trainer, which itself needs at least one step.
     return kind(**{kind.budget: max(int(ranker.max_iter), 1)})
 
 
@@ -62,6 +63,7 @@ def _completed(trainer: Any, rest: Mapping[str, Any]) -> Any:
     if all(value is current[name] for name, value in new.items()):
         return trainer
     completed: Any = replace(trainer, **new)  # type: ignore[type-var]
+    # A user's trainer may hold attributes that are no fields, which `replace` does not copy.
     vars(completed).update({name: value for name, value in vars(trainer).items() if name not in current})
     return completed
 

@@ -45,6 +45,7 @@ def with_nested(name: str, value: Any, changes: Mapping[str, Any]) -> Any:
             new[field] = entry
     for field, more in inner.items():
         new[field] = with_nested(f"{name}__{field}", new.get(field, current[field]), more)
+    # Equal values keep the given object, and so a name such as "ListNet" stays a text in the parameters.
     is_same = all(
         type(new[field]) is type(current[field]) and repr(new[field]) == repr(current[field]) for field in new
     )

@@ -37,6 +37,7 @@ def training_record(
     seed, result = ranker.random_state, trained.result
     smoothing = last_smoothing(result)
     used = {name: getattr(ranker, name) for name in ranker.saved_parameters}
+    # Training may use other values than the parameters, such as the weights of a start; those are recorded.
     used |= {"patience": training.patience, **trained.parameters}
     return {
         "measure": repr(training.measure),

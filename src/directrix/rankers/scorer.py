@@ -260,6 +260,7 @@ def _of_scaled(scale: Any, model: AnyModel | None, params: Float64Array) -> _Sco
     is_linear = isinstance(scale, Scale) and scale.center is not None and scale.kind != "log"
     if not isinstance(model, LinearModel) or not is_linear:
         return scaled
+    # A linear scale is folded into the weights, so a list is scored by one product.
     weights = params * inverse(np.array(scale.width))
     constant = float(weights @ np.array(scale.center))
 

@@ -108,6 +108,7 @@ def matched(q: Any, categories: Categories | None, which: str = "the data") -> A
                 f"{name} of {which} holds {have}, the model was trained on {needed} in it; give "
                 "a frame or a table with the columns of the training data."
             )
+        # The table maps our codes to those of the model; its last entry is for missing values.
         table = np.array([*map(place_among(wanted), ours), np.nan])
         codes = np.nan_to_num(features[:, column], nan=len(ours)).astype(np.int64)
         features[:, column] = table[codes]
@@ -193,6 +194,7 @@ def ranks_some(fitted: Any, scaled: Any) -> bool:
         return True
     for queries in (scaled.take(np.arange(min(scaled.n_queries, _FEW_QUERIES))), scaled):
         scores = scores_by(fitted.model, fitted.params, queries)
+        # Empty queries have no first row, and reduceat would take that of the next query.
         first = queries.qptr[:-1][np.diff(queries.qptr) > 0]
         if (np.minimum.reduceat(scores, first) < np.maximum.reduceat(scores, first)).any():
             return True

@@ -35,6 +35,7 @@ def started_from(ranker: Any, start: Any, training: Training, name: str) -> Any:
 
 def _fit(start: Any, training: Training) -> Any:
     unfitted = clone(start)
+    # The features are scaled already, and a second scale would change what the weights mean.
     if "scale" in unfitted.get_params(deep=False):
         unfitted.set_params(scale=None)
     weights = {"doc_weight": training.doc_weight, "query_weight": training.query_weight}
@@ -49,6 +50,7 @@ def _check(model: Any, training: Training, name: str) -> None:
             f"{name} was fitted to {model.n_columns} scaled features, the data have "
             f"{queries.n_features}; fit it to the same features."
         )
+    # Two scales are compared by their fitted numbers: the same kind on other queries scales otherwise.
     theirs, ours = (None if scale is None else scale.to_json() for scale in (model.scale, training.scale))
     if theirs != ours:
         raise InputError(

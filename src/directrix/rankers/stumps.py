@@ -140,6 +140,7 @@ class StumpRanker(GradientRanker):
         if isinstance(thresholds, Integral):
             return quantile_thresholds(q.features, int(thresholds))
         try:
+            # One list of numbers and a list of lists differ by the dimension of their entries.
             rows = [np.array(row, dtype=np.float64) for row in thresholds]
         except (TypeError, ValueError):
             raise InputError(
