@@ -132,7 +132,7 @@ def _reordered(
     def scores(column: int, order: Int64Array) -> Float64Array:
         # The columns of several scales are side by side, and all of the feature's move together.
         columns: Array = np.arange(column, features.shape[1], n_features)
-        # The columns are permuted in place and restored afterwards, which saves a copy of all features each time.
+        # The columns are permuted in place and restored afterwards, which saves a copy of all features.
         kept = features[:, columns]
         features[:, columns] = kept[order]
         try:
