@@ -161,3 +161,23 @@ def test_warm_start_goes_before_the_start():
 
 def test_every_gradient_ranker_is_tested(kept):
     assert {type(pair[0]) for pair in kept.values()} == set(GradientRanker.__subclasses__())
+
+
+def named(names, q=Q):
+    return replace(q, feature_names=tuple(names))
+
+
+@pytest.mark.parametrize("scale", [None, "standard", "raw+query-percentile"])
+@pytest.mark.parametrize("start", ["start", "init_model", "warm_start"])
+def test_a_start_fitted_to_other_features_is_refused(start, scale):
+    """Scaled features have no names, so those of the training data are compared."""
+    ranker = dx.BoostedRanker(n_trees=2) if start == "init_model" else dx.LinearRanker(max_iter=0)
+    first = fitted(ranker.set_params(scale=scale), named("abcd"))
+    if start == "warm_start":
+        second = first.set_params(warm_start=True)
+    else:
+        second = clone(ranker).set_params(**{start: first})
+    with pytest.raises(dx.InputError, match="'b', of the training data 'a'"):
+        fitted(second, named("badc"))
+    fitted(second, named("abcd"))
+    fitted(second)

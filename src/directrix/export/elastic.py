@@ -64,7 +64,8 @@ def _write(formula: Formula, *, has_fields: bool) -> bytes:
     """Return the body of ``PUT _ml/trained_models/NAME``, for a ``learning_to_rank`` rescorer."""
     places, kind = {f: n for n, f in enumerate(_features(formula))}, {"target_type": "regression"}
     names, queries = [*map(formula.name, places)], formula.queries or {}
-    has_counts = bool(formula.model.count.all())  # stumps keep none
+    # Trees that were made of stumps have no counts of documents, and the key may be left out.
+    has_counts = bool(formula.model.count.all())
     models = [
         {
             "tree": {
@@ -118,6 +119,7 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores as Elasticsearch computes them."""
     ensemble = json.loads(content)["definition"]["trained_model"]["ensemble"]
     weights = ensemble["aggregate_output"]["weighted_sum"]["weights"]
+    # The ensemble names the features it uses, in an order of its own.
     places = [formula.all_names.index(name) for name in ensemble["feature_names"]]
     roots = [(model["tree"]["tree_structure"], 0) for model in ensemble["trained_models"]]
     if not roots:

@@ -56,14 +56,17 @@ class Engine:
         passed: set[str] = set()
 
         def check(ranker: Any) -> None:
-            given = vars(ranker)
-            arguments = map(given.get, ("scale", "hidden", "residual", "lightgbm_params"))
+            parameters = vars(ranker)
+            arguments = map(parameters.get, ("scale", "hidden", "residual", "lightgbm_params"))
+            # Rankers with the same of these parameters write the same small model, so one check serves all.
             key = str([ranker.model_type, *arguments])
             if key in passed:
                 return
-            scale = fit_scale(given.get("scale"), np.vstack([np.zeros(q.n_features), np.ones(q.n_features)]))
+            scale = fit_scale(
+                parameters.get("scale"), np.vstack([np.zeros(q.n_features), np.ones(q.n_features)])
+            )
             n_columns = q.n_features * (1 if scale is None else scale.n_columns)
-            takes_zeros = bool((given.get("lightgbm_params") or {}).get("zero_as_missing"))
+            takes_zeros = bool((parameters.get("lightgbm_params") or {}).get("zero_as_missing"))
             decision = ZERO | LEFT if takes_zeros else NAN if has_missing else 0
             model, params = _model(ranker, n_columns, q.categories, decision)
             of_data = q.n_features, q.feature_names, q.categories, q.missing

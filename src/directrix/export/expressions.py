@@ -17,9 +17,11 @@ from directrix.types import Array
 Steps = list[dict[str, str]]
 """Columns by name, layer after layer: those of a layer use the features and the layers before."""
 
-_LARGEST_EXPONENT = 700.0  # PostgreSQL raises an error where exp overflows or underflows
+# PostgreSQL raises an error where exp overflows or underflows, near exponents of 709 and -745.
+_LARGEST_EXPONENT = 700.0
 
-_AT_ONCE = 40  # terms of a sum: parsers add one after another, and go down a level for each
+# A parser descends one level for every term of a sum, and has a limit of levels; longer sums are nested.
+_AT_ONCE = 40
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Language(ABC):
     def score(self) -> tuple[Steps, str]:
         """Return the columns that the score needs, and the score."""
         steps: Steps = []
-        terms = [self._part(part, f"{n}", steps) for n, part in enumerate(self.formula.parts, start=1)]
+        terms = [self._part(summand, f"{n}", steps) for n, summand in enumerate(self.formula.parts, start=1)]
         return steps, self.sum(terms if len(terms) == 1 else [f"({term})" for term in terms])
 
     def probability(self, one: Calibration, score: str) -> str:
@@ -68,6 +70,7 @@ class Language(ABC):
             bounded = self.choice(f"{t} < {number(-_LARGEST_EXPONENT)}", number(-_LARGEST_EXPONENT), t)
             bounded = self.choice(f"{t} > {number(_LARGEST_EXPONENT)}", number(_LARGEST_EXPONENT), bounded)
             return f"{number(1.0)} / ({number(1.0)} + exp(-({bounded})))"
+        # The absolute value is a choice of signs, since not every language has a function for it.
         size = self.choice(f"{t} < {number(0.0)}", f"-{t}", t)
         rising = f"{t} / ({number(1.0)} + {size})"
         regression = f"{number(1.0 - SHARE)} * ({self._knots(score, one.knots, one.values)})"
@@ -80,13 +83,13 @@ class Language(ABC):
             terms = [f"({' + '.join(group)})" for group in groups]
         return " + ".join(terms) if terms else self.number(0.0)
 
-    def _part(self, part: Summand, name: str, steps: Steps) -> str:
-        model = part.model
+    def _part(self, summand: Summand, name: str, steps: Steps) -> str:
+        model = summand.model
         if isinstance(model, Linear):
-            columns = [self._input(one) for one in part.inputs]
+            columns = [self._input(entry) for entry in summand.inputs]
             return self.sum(self._linear(model, columns))
         if isinstance(model, Network):
-            return self._network(model, part.inputs, name, steps)
+            return self._network(model, summand.inputs, name, steps)
         return self.sum(self.trees(model))
 
     def _linear(self, model: Linear, columns: list[str]) -> list[str]:
@@ -97,11 +100,11 @@ class Language(ABC):
         return [f"{self.number(weight)} * {column}" for weight, column in pairs if weight]
 
     def _network(self, model: Network, inputs: tuple[Input, ...], name: str, steps: Steps) -> str:
-        columns = [self.feature(one.feature) for one in inputs]
+        columns = [self.feature(entry.feature) for entry in inputs]
         first = {
-            f"directrix{name}_x{i}": self._input(one)
-            for i, one in enumerate(inputs)
-            if not one.is_feature or one.missing is not None
+            f"directrix{name}_x{i}": self._input(entry)
+            for i, entry in enumerate(inputs)
+            if not entry.is_feature or entry.missing is not None
         }
         if first:
             steps.append(first)
@@ -122,8 +125,8 @@ class Language(ABC):
             )
             sums = [self.column(f"{prefix}{j}_sum") for j in units]
             before = [f" + {column}" for column in columns] if model.adds_inputs(layer) else [""] * len(bias)
-            active = (self._activation(model.activation, one) for one in sums)
-            steps.append({f"{prefix}{j}": one + before[j] for j, one in enumerate(active)})
+            active = (self._activation(model.activation, total) for total in sums)
+            steps.append({f"{prefix}{j}": unit + before[j] for j, unit in enumerate(active)})
             columns = [self.column(f"{prefix}{j}") for j in units]
         return self.sum([*self._products(model.last, columns), *terms])
 
@@ -131,24 +134,24 @@ class Language(ABC):
         zero = self.number(0.0)
         return f"tanh({value})" if name == "tanh" else self.choice(f"{value} > {zero}", value, zero)
 
-    def _input(self, one: Input) -> str:
-        x = self.feature(one.feature)
-        if one.factor == 0.0 and one.kind != "knots":
+    def _input(self, entry: Input) -> str:
+        x = self.feature(entry.feature)
+        if entry.factor == 0.0 and entry.kind != "knots":
             return self.number(0.0)
-        if one.kind == "knots":
-            value = self._knots(x, one.knots, one.scores)
+        if entry.kind == "knots":
+            value = self._knots(x, entry.knots, entry.scores)
         else:
             value = x
-            if one.kind == "log":
+            if entry.kind == "log":
                 value = self.choice(
                     f"{x} < {self.number(0.0)}",
                     "-" + self.LOG.format(f"{self.number(1.0)} - {x}"),
                     self.LOG.format(f"{self.number(1.0)} + {x}"),
                 )
-            if one.center != 0.0 or one.factor != 1.0:
-                value = f"({value} - ({self.number(one.center)})) * {self.number(one.factor)}"
-        if one.missing is not None:
-            value = self.choice(self.MISSING.format(x), self.number(one.missing), value)
+            if entry.center != 0.0 or entry.factor != 1.0:
+                value = f"({value} - ({self.number(entry.center)})) * {self.number(entry.factor)}"
+        if entry.missing is not None:
+            value = self.choice(self.MISSING.format(x), self.number(entry.missing), value)
         return value if value == x else f"({value})"
 
     def _knots(self, x: str, knots: tuple[float, ...], scores: tuple[float, ...]) -> str:

@@ -22,7 +22,8 @@ from directrix.rankers.record import own_model
 from directrix.types import Array, Float64Array
 
 _LARGEST = float(np.finfo(np.float64).max)
-_BYTES_A_FEATURE = 3000  # of an input, its name and its line of code
+# A column of an export takes these bytes: the input, its name and its line of code.
+_BYTES_A_FEATURE = 3000
 
 
 @dataclass(frozen=True)
@@ -119,14 +120,16 @@ class Formula(NamedTuple):
     @property
     def used(self) -> list[int]:
         """Features on which the score depends, ascending."""
-        found: set[int] = set()
+        features: set[int] = set()
         for model, inputs in self.parts:
             if isinstance(model, Trees):
-                found |= {inputs[f].feature for f in model.feature.tolist()}
+                features |= {inputs[f].feature for f in model.feature.tolist()}
             else:
                 weights = model.weights if isinstance(model, Linear) else np.ones(len(inputs))
-                found |= {one.feature for one, weight in zip(inputs, weights.tolist(), strict=True) if weight}
-        return sorted(found)
+                features |= {
+                    entry.feature for entry, weight in zip(inputs, weights.tolist(), strict=True) if weight
+                }
+        return sorted(features)
 
     def name(self, feature: int) -> str:
         """Name of a feature; without names, a name made from its number, counted from 1 as in LETOR."""
@@ -160,8 +163,8 @@ def formula_from(saved: FittedModel) -> Formula:
         f"an export of a model with {saved.n_features:,} features",
         "Number the features without gaps, and train it again.",
     )
-    parts = _added_up(folded(_part(part), saved.n_features) for part in saved.summands)
-    return Formula(parts, saved.n_features, saved.feature_names, saved.categories, saved.calibration)
+    summands = _added_up(folded(_part(summand), saved.n_features) for summand in saved.summands)
+    return Formula(summands, saved.n_features, saved.feature_names, saved.categories, saved.calibration)
 
 
 def _part(saved: FittedModel) -> Summand:
@@ -170,8 +173,8 @@ def _part(saved: FittedModel) -> Summand:
     if saved.missing == "zero":
         named = saved.categories or [None] * saved.n_features
         inputs = tuple(
-            one if named[one.feature] else replace(one, missing=float(one.of(np.zeros(1))[0]))
-            for one in inputs
+            entry if named[entry.feature] else replace(entry, missing=float(entry.of(np.zeros(1))[0]))
+            for entry in inputs
         )
     if isinstance(model, Trees):
         return Summand(replace(model, leaf=factor * model.leaf), inputs)
@@ -189,8 +192,8 @@ def _inputs(scale: Scale | ScaleUnion | None, n_features: int) -> tuple[Input, .
             "on the other documents, which no target can say.",
             Advice("another-scale"),
         )
-    parts = scale.parts if isinstance(scale, ScaleUnion) else (scale,)
-    return tuple(one for part in parts for one in inputs_of(part, n_features))
+    scales = scale.parts if isinstance(scale, ScaleUnion) else (scale,)
+    return tuple(entry for single in scales for entry in inputs_of(single, n_features))
 
 
 def inputs_of(scale: Scale | None, n_features: int) -> list[Input]:
@@ -200,13 +203,15 @@ def inputs_of(scale: Scale | None, n_features: int) -> list[Input]:
     if scale.knots is not None and scale.scores is not None:
         pairs = zip(scale.knots, scale.scores, strict=True)
         return [Input(f, "knots", missing=0.0, knots=x, scores=z) for f, (x, z) in enumerate(pairs)]
-    found = []
+    inputs = []
     for f, (center, width) in enumerate(zip(scale.center or (), scale.width or (), strict=True)):
         factor = 1.0 / width if width else 0.0
         kind = "log" if scale.kind == "log" else "linear"
-        fill = center if scale.kind != "minmax" else None if scale.fill is None else scale.fill[f]
-        found.append(Input(f, kind, center, factor, None if fill is None else (fill - center) * factor))
-    return found
+        empty_value = center if scale.kind != "minmax" else None if scale.fill is None else scale.fill[f]
+        inputs.append(
+            Input(f, kind, center, factor, None if empty_value is None else (empty_value - center) * factor)
+        )
+    return inputs
 
 
 def _network(factor: float, model: MLPModel, params: Float64Array, n_inputs: int) -> Network:
@@ -234,7 +239,8 @@ def _of_stairs(factor: float, model: StumpModel, params: Float64Array) -> Trees:
         right=np.full(count, -2, np.int32),
         gain=np.zeros(count),
         leaf=np.column_stack([np.zeros(count), factor * step]).ravel(),
-        count=np.zeros(2 * count, np.uint32),  # not kept
+        # Stumps do not keep the number of documents in their leaves.
+        count=np.zeros(2 * count, np.uint32),
     )
 
 
@@ -245,9 +251,13 @@ def folded(part: Summand, n_features: int) -> Summand:
         return _folded_trees(model, inputs, n_features)
     if isinstance(model, Network) and not model.layers:
         model = model.linear or Linear(model.last)
-    if any(one.kind != "linear" for one in inputs) or len(inputs) > n_features:
+    if any(entry.kind != "linear" for entry in inputs) or len(inputs) > n_features:
+        # Logarithms, quantiles and scales side by side stay, because weights cannot express them.
         return Summand(model, inputs)
-    centers, factors = np.array([one.center for one in inputs]), np.array([one.factor for one in inputs])
+    centers, factors = (
+        np.array([entry.center for entry in inputs]),
+        np.array([entry.factor for entry in inputs]),
+    )
     plain = tuple(map(_unscaled, inputs))
     if isinstance(model, Linear):
         return Summand(_unscaled_linear(model, centers, factors), plain)
@@ -262,14 +272,14 @@ def _unscaled_linear(model: Linear, centers: Float64Array, factors: Float64Array
     return Linear(weights, model.constant - float(weights @ centers))
 
 
-def _unscaled(one: Input) -> Input:
+def _unscaled(entry: Input) -> Input:
     """Return the feature itself; a missing value is the one that its column would have become."""
-    missing = one.missing
+    missing = entry.missing
     if missing is not None:
         # rounding would leave a remainder where a missing feature counts as 0
-        is_zero = missing == one.of(np.zeros(1))[0]
-        missing = 0.0 if is_zero else one.center + (missing / one.factor if one.factor else 0.0)
-    return Input(one.feature, missing=missing)
+        is_zero = missing == entry.of(np.zeros(1))[0]
+        missing = 0.0 if is_zero else entry.center + (missing / entry.factor if entry.factor else 0.0)
+    return Input(entry.feature, missing=missing)
 
 
 def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Summand:
@@ -281,41 +291,49 @@ def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Sum
         ones = np.ones(1, np.int64)
         trees = replace(trees, n_leaves=ones, leaf=np.zeros(1), count=ones.astype(np.uint32))
     feature, threshold, decision = trees.feature.copy(), trees.threshold.copy(), trees.decision.copy()
-    for number, one in enumerate(inputs):
-        own = np.flatnonzero(trees.feature == number)
-        feature[own] = one.feature
+    for number, entry in enumerate(inputs):
+        splits = np.flatnonzero(trees.feature == number)
+        feature[splits] = entry.feature
         # without a bit for NaN the splits of trees take it for 0
-        is_zero = one == Input(one.feature, missing=0.0) and not (decision[own] & (NAN | CATEGORICAL)).any()
-        if not len(own) or one == Input(one.feature) or is_zero:
+        is_zero = (
+            entry == Input(entry.feature, missing=0.0) and not (decision[splits] & (NAN | CATEGORICAL)).any()
+        )
+        if not len(splits) or entry == Input(entry.feature) or is_zero:
             continue
-        if (decision[own] & CATEGORICAL).any():
+        if (decision[splits] & CATEGORICAL).any():
             raise InputError(
                 "a feature of categories is scaled, or 0 if it is missing; train the trees without that."
             )
-        threshold[own] = _last_at_most(one, trees.threshold[own])
-        if one.missing is not None:
-            decision[own] = np.where(one.missing <= trees.threshold[own], NAN | LEFT, NAN)
+        # A scale keeps the order of values, so its split is a split of the unscaled feature at another
+        # threshold.
+        threshold[splits] = _last_at_most(entry, trees.threshold[splits])
+        if entry.missing is not None:
+            decision[splits] = np.where(entry.missing <= trees.threshold[splits], NAN | LEFT, NAN)
     moved = replace(trees, n_features=n_features, feature=feature, threshold=threshold, decision=decision)
     return Summand(moved, tuple(Input(f) for f in range(n_features)))
 
 
-def _last_at_most(one: Input, limits: Float64Array) -> Float64Array:
+def _last_at_most(entry: Input, limits: Float64Array) -> Float64Array:
     """The largest number whose column is at most each limit; the lowest of all where there is none.
 
     Found by halving the range of all floats: then none of them changes its side.
     """
     low = np.full(len(limits), _order(np.array([-_LARGEST]))[0])
     high = np.full(len(limits), _order(np.array([_LARGEST]))[0])
-    all_in = one.of(np.full(len(limits), _LARGEST)) <= limits
-    for _ in range(64):  # bits of a float
-        middle = low // 2 + high // 2 + (low % 2 + high % 2) // 2  # their sum could overflow
-        inside = one.of(_float(middle)) <= limits
+    # The largest number needs a test of its own, because halving never reaches the upper end.
+    all_in = entry.of(np.full(len(limits), _LARGEST)) <= limits
+    # Each round halves the range of the 64-bit integers that number the floats.
+    for _ in range(64):
+        # The sum of low and high could overflow, so their halves are added.
+        middle = low // 2 + high // 2 + (low % 2 + high % 2) // 2
+        inside = entry.of(_float(middle)) <= limits
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return np.where(all_in, _LARGEST, _float(low))
 
 
 def _order(values: Float64Array) -> Array:
     """Integers in the order of the floats."""
+    # The bits of positive floats are in their order; those of negative floats are reversed.
     bits = values.view(np.int64)
     numbers: Array = np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
     return numbers
@@ -327,26 +345,26 @@ def _float(numbers: Array) -> Float64Array:
     return floats
 
 
-def _added_up(parts: Iterable[Summand]) -> tuple[Summand, ...]:
+def _added_up(summands: Iterable[Summand]) -> tuple[Summand, ...]:
     """Add up parts that are alike: trees, and linear models that fill missing features alike."""
     sums: list[Summand] = []
-    for part in parts:
+    for summand in summands:
         for place, other in enumerate(sums):
-            if (total := _sum(other, part)) is not None:
+            if (total := _sum(other, summand)) is not None:
                 sums[place] = total
                 break
         else:
-            sums.append(part)
+            sums.append(summand)
     return tuple(sums)
 
 
 def _sum(first: Summand, second: Summand) -> Summand | None:
     """Return two parts as one; None if they are not alike."""
-    one, two = first.model, second.model
+    model, other = first.model, second.model
     if first.inputs != second.inputs:
         return None
-    if isinstance(one, Linear) and isinstance(two, Linear):
-        return Summand(Linear(one.weights + two.weights, one.constant + two.constant), first.inputs)
-    if isinstance(one, Trees) and isinstance(two, Trees):
-        return Summand(one.followed_by(two), first.inputs)
+    if isinstance(model, Linear) and isinstance(other, Linear):
+        return Summand(Linear(model.weights + other.weights, model.constant + other.constant), first.inputs)
+    if isinstance(model, Trees) and isinstance(other, Trees):
+        return Summand(model.followed_by(other), first.inputs)
     return None

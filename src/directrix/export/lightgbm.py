@@ -20,6 +20,7 @@ from directrix.types import Array, Float64Array
 
 _EXPLAINED = 200
 """Rows whose contributions are verified: one takes as long as hundreds of scores."""
+# Contributions may miss the score by this share of the sum of their absolute values, by rounding.
 _TOLERANCE = 1e-9
 _VERSION = version_of("lightgbm")
 

@@ -29,7 +29,7 @@ class _Graph:
         self.constants: list[Any] = []
 
     def __call__(self, operator: str, *inputs: Any, **attributes: Any) -> str:
-        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         output = f"{operator}_{len(self.nodes)}"
         self.nodes.append(self._onnx.helper.make_node(operator, names, [output], **attributes))
         return output
@@ -54,7 +54,7 @@ def _write(formula: Formula) -> bytes:
     except ImportError as error:
         raise MissingExtra("export", "writing ONNX") from error
     helper, graph = onnx.helper, _Graph(onnx)
-    terms = [_part(graph, part) for part in formula.parts]
+    terms = [_part(graph, summand) for summand in formula.parts]
     total = terms[0]
     for term in terms[1:]:
         total = graph("Add", total, term)
@@ -69,17 +69,19 @@ def _write(formula: Formula) -> bytes:
     versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
     model = helper.make_model(made, opset_imports=versions, ir_version=_IR, producer_name="directrix")
     named = {"feature_names": formula.names, "categories": formula.categories}
-    helper.set_model_props(model, {key: json.dumps(of) for key, of in named.items() if of is not None})
+    helper.set_model_props(
+        model, {key: json.dumps(value) for key, value in named.items() if value is not None}
+    )
     onnx.checker.check_model(model)
     content: bytes = model.SerializeToString()
     return content
 
 
-def _part(graph: _Graph, part: Summand) -> str:
-    model = part.model
+def _part(graph: _Graph, summand: Summand) -> str:
+    model = summand.model
     if isinstance(model, Trees):
         return _trees(graph, model)
-    columns = _columns(graph, part.inputs)
+    columns = _columns(graph, summand.inputs)
     if isinstance(model, Linear):
         return _linear(graph, model, columns)
     return _network(graph, model, columns)
@@ -91,42 +93,45 @@ def _linear(graph: _Graph, model: Linear, columns: str) -> str:
 
 def _columns(graph: _Graph, inputs: tuple[Input, ...]) -> str:
     """Return the columns that a model sees, side by side."""
-    chosen = np.array([one.feature for one in inputs], dtype=np.int64)
+    chosen = np.array([entry.feature for entry in inputs], dtype=np.int64)
     values = raw = graph.double(graph("Gather", "features", chosen, axis=1))
-    if any(one.kind == "knots" for one in inputs):
-        values = graph("Concat", *(_column(graph, raw, i, one) for i, one in enumerate(inputs)), axis=1)
-    elif not all(one.is_feature for one in inputs):
-        is_log = np.array([[one.kind == "log" for one in inputs]])
+    if any(entry.kind == "knots" for entry in inputs):
+        values = graph("Concat", *(_column(graph, raw, i, entry) for i, entry in enumerate(inputs)), axis=1)
+    elif not all(entry.is_feature for entry in inputs):
+        is_log = np.array([[entry.kind == "log" for entry in inputs]])
         if is_log.any():
             values = graph("Where", is_log, _log(graph, raw), raw)
-        values = graph("Sub", values, np.array([[one.center for one in inputs]]))
-        values = graph("Mul", values, np.array([[one.factor for one in inputs]]))
-    if all(one.missing is None for one in inputs):
+        values = graph("Sub", values, np.array([[entry.center for entry in inputs]]))
+        values = graph("Mul", values, np.array([[entry.factor for entry in inputs]]))
+    if all(entry.missing is None for entry in inputs):
         return values
-    fills = np.array([[np.nan if one.missing is None else one.missing for one in inputs]])
+    fills = np.array([[np.nan if entry.missing is None else entry.missing for entry in inputs]])
     return graph("Where", graph("IsNaN", raw), fills, values)
 
 
-def _column(graph: _Graph, raw: str, place: int, one: Input) -> str:
+def _column(graph: _Graph, raw: str, place: int, entry: Input) -> str:
     """Return one column: between knots the sum of what each piece rises up to the value."""
     x = graph("Gather", raw, np.array([place]), axis=1)
-    if one.kind != "knots":
-        x = _log(graph, x) if one.kind == "log" else x
-        return graph("Mul", graph("Sub", x, np.array([[one.center]])), np.array([[one.factor]]))
-    knots, scores = np.array(one.knots), np.array(one.scores)
+    if entry.kind != "knots":
+        x = _log(graph, x) if entry.kind == "log" else x
+        return graph("Mul", graph("Sub", x, np.array([[entry.center]])), np.array([[entry.factor]]))
+    knots, scores = np.array(entry.knots), np.array(entry.scores)
     if len(knots) == 1:
         return graph("Add", graph("Mul", x, np.array([[0.0]])), np.array([[scores[0]]]))
+    # Each piece between two knots contributes its slope times the length that lies below the value.
     inside = graph("Max", graph("Sub", x, knots[None, :-1]), np.array([[0.0]]))
-    part = graph("Min", inside, np.diff(knots)[None, :])
+    piece = graph("Min", inside, np.diff(knots)[None, :])
     rises = (np.diff(scores) / np.diff(knots))[:, None]
-    return graph("Add", graph("MatMul", part, rises), np.array([[scores[0]]]))
+    return graph("Add", graph("MatMul", piece, rises), np.array([[scores[0]]]))
 
 
-def _probability(graph: _Graph, one: Calibration, score: str) -> str:
-    t = graph("Add", graph("Mul", score, np.array(one.slope)), np.array(one.intercept))
-    if not one.knots:
+def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
+    t = graph("Add", graph("Mul", score, np.array(calibration.slope)), np.array(calibration.intercept))
+    if not calibration.knots:
         return graph("Sigmoid", t)
-    regression = _column(graph, score, 0, Input(0, "knots", knots=one.knots, scores=one.values))
+    regression = _column(
+        graph, score, 0, Input(0, "knots", knots=calibration.knots, scores=calibration.values)
+    )
     size = graph("Add", graph("Abs", t), np.array(1.0))
     rising = graph("Mul", graph("Add", graph("Div", t, size), np.array(1.0)), np.array(0.5 * SHARE))
     return graph("Add", graph("Mul", regression, np.array(1.0 - SHARE)), rising)
@@ -187,7 +192,9 @@ def _node_rows(nodes: list[Node]) -> list[tuple[Any, ...]]:
             rows[place] = ("BRANCH_LEQ", split.feature, split.threshold, *sides)
             continue
         *others, last = split.categories
-        for category in others:  # a node that fails asks the next one, which comes after all of the tree
+        # ONNX compares with one category per node. A node that fails asks the next one, which is appended
+        # after the nodes of the tree.
+        for category in others:
             rows[place] = ("BRANCH_EQ", split.feature, float(category), node.left, len(rows), 0)
             place = len(rows)
             rows.append(())

@@ -46,7 +46,7 @@ def of_version(name: str, version: Version | None) -> ExportTarget:
         # versions of the plugin are 1.x, and 1.5.9 is the first for Elasticsearch 8.11
         since = [(1, 5, 9)] if version is not None and version < (2,) else [(8, 11)]
     if version is not None:
-        oldest, newest = (sum(one >= start for start in since) for one in (version, last(version)))
+        oldest, newest = (sum(limit >= start for start in since) for limit in (version, last(version)))
         rules = rules[oldest : newest + 1]
 
     def note(formula: Formula) -> str:
@@ -76,14 +76,14 @@ def _write(formula: Formula, *, is_arranged: bool) -> bytes:
     else:
         kind = "model/xgboost+json"
 
-        def split(one: TreeSplit, left: Any, right: Any) -> Any:
+        def split(branch: TreeSplit, left: Any, right: Any) -> Any:
             # JSON has no infinity, and the plugin reads it from a text
-            is_infinite = one.threshold == np.inf
-            below = Below(np.inf, is_swapped=False) if is_infinite else Below.of(one, np.float32)
+            is_infinite = branch.threshold == np.inf
+            below = Below(np.inf, is_swapped=False) if is_infinite else Below.of(branch, np.float32)
             return {
-                "split": formula.name(one.feature),
+                "split": formula.name(branch.feature),
                 "split_condition": "Infinity" if is_infinite else below.limit,
-                "missing": one.missing_left != below.is_swapped,
+                "missing": branch.missing_left != below.is_swapped,
                 "children": [*below.sides(left, right)],
             }
 
@@ -111,21 +111,22 @@ def _arranged(nodes: list[Node], room: int) -> list[Node]:
     If it should go left, a second split on the right side separates missing features, for which the left
     side is repeated. Below it, no other split needs this for the same feature. Infinity counts as missing.
     """
-    found = list[Node]()
+    arranged = list[Node]()
     # number of a node, features known to be there and to be missing, place and side of its parent
     waiting: list[tuple[int, frozenset[int], frozenset[int], int, str]]
     waiting = [(0, frozenset(), frozenset(), -1, "")]
 
     def add(node: Node, parent: int, side: str) -> int:
-        found.append(node)
+        arranged.append(node)
         if side:
-            here = {side: len(found) - 1}
-            found[parent] = Node(**{**found[parent]._asdict(), **here})
-        return len(found) - 1
+            here = {side: len(arranged) - 1}
+            arranged[parent] = Node(**{**arranged[parent]._asdict(), **here})
+        return len(arranged) - 1
 
     while waiting:
-        number, known, missing, parent, side = waiting.pop()
+        number, present, missing, parent, side = waiting.pop()
         node = nodes[number]
+        # A feature that is known to be missing has one way down, so its splits are skipped.
         while (split := node.split) is not None and split.feature in missing:
             node = nodes[node.left if split.missing_left else node.right]
         if split is None:
@@ -135,28 +136,30 @@ def _arranged(nodes: list[Node], room: int) -> list[Node]:
         inner = split._replace(threshold=np.inf if is_last else split.threshold)
         place = add(node._replace(split=inner), parent, side)
         feature = frozenset([split.feature])
-        waiting.append((node.left, known | feature, missing, place, "left"))
-        if split.missing_left and split.feature not in known:
+        waiting.append((node.left, present | feature, missing, place, "left"))
+        if split.missing_left and split.feature not in present:
+            # Every value is below infinity, so only missing features fail this test and go right.
             test = TreeSplit(split.feature, np.inf, None, missing_left=False)
             place = add(Node(test), place, "right")
-            waiting.append((node.left, known, missing | feature, place, "right"))
-            waiting.append((node.right, known | feature, missing, place, "left"))
+            waiting.append((node.left, present, missing | feature, place, "right"))
+            waiting.append((node.right, present | feature, missing, place, "left"))
         else:
-            waiting.append((node.right, known, missing, place, "right"))
-        if len(found) > room:
+            waiting.append((node.right, present, missing, place, "right"))
+        if len(arranged) > room:
             raise InputError(
                 "OpenSearch 3.2 to 3.7 send missing features to one side alone, and this model would need "
                 f"more than {_GROWTH} times as many splits there; train fewer leaves, e.g. num_leaves=15, or "
                 "choose opensearch:3.8 for that version and later ones."
             )
-    return found
+    return arranged
 
 
 def _numbered(root: dict[str, Any]) -> dict[str, Any]:
     """Give the nodes of a tree the numbers by which splits name their children; the keys that are needed."""
     count, waiting = 0, [(root, 0)]
     root["nodeid"] = 0
-    for node, depth in waiting:  # which grows
+    # The list grows while it is read, so the nodes are numbered level by level.
+    for node, depth in waiting:
         if "leaf" in node:
             continue
         for child in node["children"]:
@@ -178,7 +181,7 @@ def _read(content: bytes, formula: Formula, X: Array, *, rules: Sequence[str]) -
         return sum_in_float32(zeros[:, places] * np.array([*definition.values()], np.float32))
 
     def scores(rule: str) -> Float64Array:
-        def step(node: Any, own: Array) -> Any:
+        def step(node: Any, reached: Array) -> Any:
             if "leaf" in node:
                 return node["leaf"]
             left, right = node["children"]
@@ -186,7 +189,7 @@ def _read(content: bytes, formula: Formula, X: Array, *, rules: Sequence[str]) -
                 raise InputError(
                     f"the plugin rejects node {node['nodeid']}: yes and no are not its children."
                 )
-            values = (zeros if rule == _ZERO else rows)[own, names.index(node["split"])]
+            values = (zeros if rule == _ZERO else rows)[reached, names.index(node["split"])]
             below = np.float32(node["split_condition"]) > values
             is_named = np.isnan(values) & (rule == _NAMED)
             return np.where(is_named, node["missing"] == node["yes"], below), left, right
@@ -197,4 +200,4 @@ def _read(content: bytes, formula: Formula, X: Array, *, rules: Sequence[str]) -
         raise InputError("the plugin rejects a model without trees.")
     # where a missing feature counts 0, a row of zeros shows what versions do that read it as 0
     first, *others = [scores(rule) for rule in rules if rule != _ZERO or len(rules) == 1]
-    return np.where(np.all([one == first for one in others], axis=0), first, np.nan) if others else first
+    return np.where(np.all([other == first for other in others], axis=0), first, np.nan) if others else first

@@ -25,8 +25,10 @@ from directrix.types import Array, Float64Array
 def _write(formula: Formula) -> bytes:
     """Return the source of `directrix.export.portable`, with the model in it."""
     names = "".join(f"# {f} {formula.name(f)!a}{_places(formula, f)}\n" for f in range(formula.n_features))
-    model = "".join(f"    {_part(part)!r},\n" for part in formula.parts)
+    model = "".join(f"    {_part(summand)!r},\n" for summand in formula.parts)
     empty = 'MODEL: "list[Any]" = []\nN_FEATURES = 0\nCALIBRATION: "tuple[Any, ...]" = ()\n'
+    # The exported file is the source of a module that is tested here, with the model in the place of its
+    # empty one.
     before, _, after = inspect.getsource(portable).partition(empty)
     calibration: tuple[Any, ...] = ()
     one = formula.calibration
@@ -43,9 +45,9 @@ def _places(formula: Formula, feature: int) -> str:
     return "" if names is None else "".join(f", {place} for {name!a}" for place, name in enumerate(names))
 
 
-def _part(part: Summand) -> tuple[Any, ...]:
-    model, is_plain = part.model, all(one == Input(f) for f, one in enumerate(part.inputs))
-    inputs = None if is_plain else [astuple(one) for one in part.inputs]
+def _part(summand: Summand) -> tuple[Any, ...]:
+    model, is_plain = summand.model, all(entry == Input(f) for f, entry in enumerate(summand.inputs))
+    inputs = None if is_plain else [astuple(entry) for entry in summand.inputs]
     if isinstance(model, Linear):
         return "linear", inputs, model.weights.tolist(), model.constant
     if isinstance(model, Network):

@@ -52,11 +52,11 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     if kind != "## LambdaMART":
         raise InputError(f"RankLib has no {kind!r}; write the model again.")
 
-    def step(node: ElementTree.Element, own: Array) -> Any:
+    def step(node: ElementTree.Element, reached: Array) -> Any:
         if node[0].tag == "output":
             return np.float32(node[0].text or "")
         feature, threshold = int(node[0].text or "") - 1, np.float32(node[1].text or "")
-        return rows[own, feature] <= threshold, node[2], node[3]
+        return rows[reached, feature] <= threshold, node[2], node[3]
 
     trees = ((tree.attrib["weight"], tree[0]) for tree in ElementTree.fromstring(body))
     return tree_scores(trees, len(X), step, np.float32)

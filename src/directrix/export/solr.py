@@ -66,17 +66,17 @@ def _write(formula: Formula) -> bytes:
     else:
         names_side = sends_missing(model)
 
-        def split(one: TreeSplit, left: Any, right: Any) -> Any:
-            name = formula.name(one.feature)
-            threshold = str(_threshold(np.float32(one.threshold), name))
-            side = {"missing": "left" if one.missing_left else "right"} if names_side else {}
+        def split(branch: TreeSplit, left: Any, right: Any) -> Any:
+            name = formula.name(branch.feature)
+            threshold = str(_threshold(np.float32(branch.threshold), name))
+            side = {"missing": "left" if branch.missing_left else "right"} if names_side else {}
             return {"feature": name, "threshold": threshold, **side, "left": left, "right": right}
 
         roots = nested(nodes_of(model), lambda value: {"value": repr(value)}, split)
         name = "MultipleAdditiveTreesModel"
         # older versions reject these two keys
         params = {"isNullSameAsZero": False} if names_side else {}
-        params["trees"] = [{"weight": "1", "root": one} for one in roots]
+        params["trees"] = [{"weight": "1", "root": root} for root in roots]
     listed = [{"name": formula.name(f)} for f in features]
     content = {"class": _CLASS + name, "name": "directrix", "features": listed, "params": params}
     return json.dumps(content, indent=1).encode()
@@ -112,19 +112,20 @@ def _before_slack(threshold: np.float32) -> np.float32:
     """The float32 from which Solr makes the threshold by adding its slack, or one near it of its sign."""
     best = threshold - _SLACK
     with np.errstate(over="ignore"):
+        # Rounding may move the sum by one float, so the neighbors are tried, and a right sign counts most.
         near = [best, np.nextafter(best, np.float32(-np.inf)), np.nextafter(best, np.float32(np.inf))]
     return min(near, key=lambda one: ((one + _SLACK >= 0) != (threshold >= 0), abs(one + _SLACK - threshold)))
 
 
 def held(thresholds: Array) -> Array:
     """Return the thresholds that Solr will use in place of these float32."""
-    return np.array([_before_slack(one) + _SLACK for one in thresholds], dtype=np.float32)
+    return np.array([_before_slack(threshold) + _SLACK for threshold in thresholds], dtype=np.float32)
 
 
 def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores as Solr's classes compute them, in float32."""
     model = json.loads(content)
-    names = [one["name"] for one in model["features"]]
+    names = [feature["name"] for feature in model["features"]]
     places = [formula.all_names.index(name) for name in names]
     rows = X[:, places].astype(np.float32)
     kind, params = model["class"].removeprefix(_CLASS), model["params"]
@@ -141,11 +142,11 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
                 units = np.tanh(units) if layer["activation"] == "tanh" else np.maximum(units, 0)
         return units[:, 0].astype(np.float64)
 
-    def step(node: Any, own: Array) -> Any:
+    def step(node: Any, reached: Array) -> Any:
         if "feature" not in node:
             return float(node["value"])
         threshold = np.float32(node["threshold"]) + _SLACK
-        values = rows[own, names.index(node["feature"])]
+        values = rows[reached, names.index(node["feature"])]
         is_left = (values <= threshold) | (np.isnan(values) & (node.get("missing") == "left"))
         return is_left, node["left"], node["right"]
 

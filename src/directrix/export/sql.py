@@ -48,7 +48,8 @@ def quoted(name: str) -> str:
 class Sql(Language):
     """Expressions with the same meaning in all three databases."""
 
-    CHOICE = "CASE WHEN {} THEN {} ELSE {} END"  # chooses the second value for a condition that is NULL
+    # A condition that is NULL chooses the second value, in all three databases.
+    CHOICE = "CASE WHEN {} THEN {} ELSE {} END"
     MISSING = "{} IS NULL"
     LOG = "ln({})"
 
@@ -71,11 +72,11 @@ class Sql(Language):
         def leaf(value: float) -> _Case:
             return _Case(0, [], self.number(value))
 
-        def split(one: TreeSplit, left: _Case, right: _Case) -> _Case:
+        def split(branch: TreeSplit, left: _Case, right: _Case) -> _Case:
             is_left_first = left.depth <= right.depth
             first, last = (left, right) if is_left_first else (right, left)
-            branch = f"WHEN {self._goes(one, left=is_left_first)} THEN {first.text}"
-            return _Case(max(first.depth + 1, last.depth), [branch, *last.branches], last.otherwise)
+            case = f"WHEN {self._goes(branch, left=is_left_first)} THEN {first.text}"
+            return _Case(max(first.depth + 1, last.depth), [case, *last.branches], last.otherwise)
 
         return [case.text for case in nested(nodes_of(model), leaf, split)]
 

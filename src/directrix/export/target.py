@@ -93,13 +93,14 @@ class ExportTarget:
             )
         if self.models:
             self._check_model(formula)
-        parts = list(formula.parts)
+        summands = list(formula.parts)
+        # Thresholds are rounded down to float32, which sends every float32 the same way as before.
         rounded = in_float32 if self.is_single else for_float32 if self.rounds_trees else lambda trees: trees
-        for place, part in enumerate(parts):
-            if isinstance(part.model, Trees):
-                self._check_trees(part.model)
-                parts[place] = part._replace(model=rounded(part.model))
-        return self.write(formula._replace(parts=tuple(parts)))
+        for place, summand in enumerate(summands):
+            if isinstance(summand.model, Trees):
+                self._check_trees(summand.model)
+                summands[place] = summand._replace(model=rounded(summand.model))
+        return self.write(formula._replace(parts=tuple(summands)))
 
     @property
     def reads_zeros(self) -> bool:
@@ -109,10 +110,10 @@ class ExportTarget:
     def fills(self, formula: Formula) -> bool:
         """Whether the program reads a missing feature as 0, and the model as another number."""
         return any(
-            one.missing not in (None, 0.0)
-            for part in formula.parts
-            if not isinstance(part.model, self.takes_missing)
-            for one in part.inputs
+            entry.missing not in (None, 0.0)
+            for summand in formula.parts
+            if not isinstance(summand.model, self.takes_missing)
+            for entry in summand.inputs
         )
 
     def check_filled(self, formula: Formula) -> None:
@@ -126,17 +127,17 @@ class ExportTarget:
 
     def rounds_features(self, formula: Formula) -> bool:
         """Whether the program may use float32 for features."""
-        has_trees = any(isinstance(part.model, Trees) for part in formula.parts)
+        has_trees = any(isinstance(summand.model, Trees) for summand in formula.parts)
         return self.is_single or (self.rounds_trees and has_trees)
 
     def _check_model(self, formula: Formula) -> None:
         """Raise `InputError` unless the formula is one model that the target takes, of plain features."""
         first = formula.parts[0]
         if len(formula.parts) > 1:
-            what = "adds up " + " and ".join(_KINDS[type(part.model)] for part in formula.parts)
+            what = "adds up " + " and ".join(_KINDS[type(summand.model)] for summand in formula.parts)
         elif not isinstance(first.model, self.models):
             what = f"is {_KINDS[type(first.model)]}"
-        elif len(first.inputs) > formula.n_features or not all(one.is_feature for one in first.inputs):
+        elif len(first.inputs) > formula.n_features or not all(entry.is_feature for entry in first.inputs):
             what = "scales its features by logarithms or quantiles, or twice"
         else:
             return
@@ -164,7 +165,7 @@ class ExportTarget:
 
 def sends_missing(trees: Trees) -> bool:
     """Whether any split sends a missing feature to another side than 0."""
-    return any(one.missing_left != one.zero_left for one in splits_of(trees))
+    return any(split.missing_left != split.zero_left for split in splits_of(trees))
 
 
 def target(text: str) -> ExportTarget:
@@ -185,12 +186,12 @@ def target(text: str) -> ExportTarget:
             f"a version must be numbers with points, got {short_text(text)}; type e.g. {name} or "
             "opensearch:3.5."
         )
-    found: ExportTarget = (
+    chosen: ExportTarget = (
         module.of_version(name, tuple(map(int, numbers.split("."))) if colon else None)
         if hasattr(module, "of_version")
         else module.TARGET
     )
-    return found
+    return chosen
 
 
 def last(version: Version) -> Version:

@@ -80,21 +80,22 @@ def splits_of(trees: Trees) -> list[TreeSplit]:
     Raises `InputError` for splits that treat zeros as missing and send them to a different side than numbers
     near 0, as LightGBM's ``zero_as_missing`` does.
     """
-    found = []
+    splits = []
     columns = (trees.feature.tolist(), trees.threshold.tolist(), trees.decision.tolist())
     for feature, threshold, decision in zip(*columns, strict=True):
         if decision & CATEGORICAL:
-            found.append(TreeSplit(feature, 0.0, trees.categories[int(threshold)], missing_left=False))
+            splits.append(TreeSplit(feature, 0.0, trees.categories[int(threshold)], missing_left=False))
             continue
         zero_left = threshold >= 0.0
         is_left = bool(decision & LEFT) if decision & (NAN | ZERO) else zero_left
+        # Other formats cannot send zeros and numbers near 0 to different sides.
         if decision & ZERO and is_left != zero_left:
             raise InputError(
                 "these trees take zeros for missing (zero_as_missing); only LightGBM's own text says that; "
                 "choose lightgbm."
             )
-        found.append(TreeSplit(feature, threshold, None, is_left))
-    return found
+        splits.append(TreeSplit(feature, threshold, None, is_left))
+    return splits
 
 
 def nodes_of(trees: Trees) -> list[list[Node]]:
@@ -103,9 +104,10 @@ def nodes_of(trees: Trees) -> list[list[Node]]:
     Leaves without a count, as those of stumps, count one document each.
     """
     splits, leaves, gains = splits_of(trees), trees.leaf.tolist(), trees.gain.tolist()
+    # The counts at the splits follow from those at the leaves.
     of_rows = counts_from(trees, np.maximum(trees.count, 1))
-    means, counts, of_leaves = (one.tolist() for one in (means_from(trees, of_rows), *of_rows))
-    found = []
+    means, counts, of_leaves = (values.tolist() for values in (means_from(trees, of_rows), *of_rows))
+    forest = []
     for number, (first, last) in enumerate(pairwise(trees.split_ptr.tolist())):
         count = last - first
         # a negative child is -1 minus the number of a leaf
@@ -113,14 +115,16 @@ def nodes_of(trees: Trees) -> list[list[Node]]:
             np.where(side[first:last] >= 0, side[first:last], count - 1 - side[first:last]).tolist()
             for side in (trees.left.astype(np.int64), trees.right.astype(np.int64))
         )
-        own = slice(first + number, last + number + 1)
+        of_tree = slice(first + number, last + number + 1)
         nodes = [
             Node(splits[n], left[n - first], right[n - first], means[n], counts[n], gains[n])
             for n in range(first, last)
         ]
-        nodes += [Node(None, value=v, n_docs=n) for v, n in zip(leaves[own], of_leaves[own], strict=True)]
-        found.append(nodes)
-    return found
+        nodes += [
+            Node(None, value=v, n_docs=n) for v, n in zip(leaves[of_tree], of_leaves[of_tree], strict=True)
+        ]
+        forest.append(nodes)
+    return forest
 
 
 def nested(
@@ -164,12 +168,12 @@ def tree_scores(
         values, waiting = np.zeros(n_rows, kind), [(root, np.arange(n_rows))]
         while waiting:
             node, rows = waiting.pop()
-            found = step(node, rows)
-            if isinstance(found, tuple):
-                is_left, left, right = found
+            outcome = step(node, rows)
+            if isinstance(outcome, tuple):
+                is_left, left, right = outcome
                 waiting += [(left, rows[is_left]), (right, rows[~is_left])]
             else:
-                values[rows] = found
+                values[rows] = outcome
         scores += kind(weight) * values
     return scores.astype(np.float64)
 
@@ -196,6 +200,7 @@ def for_float32(trees: Trees) -> Trees:
 
 def float32_below(values: Float64Array) -> Float64Array:
     """The largest float32 that is at most each value; the lowest of all for values below them."""
+    # The nearest float32 may lie above the value; then the next lower one is taken.
     near = np.clip(values, *_RANGE).astype(np.float32)
     with np.errstate(over="ignore"):
         lower = np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near)

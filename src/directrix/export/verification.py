@@ -23,7 +23,9 @@ from directrix.models.trees import Trees
 from directrix.rankers.scoring import matched
 from directrix.types import Array, Float64Array
 
+# A verification scores this number of random rows, in queries of 50.
 _ROWS, _PER_QUERY = 2000, 50
+# The random rows have at most this number of cells, so wide data do not fill the memory.
 _CELLS = 20_000_000
 _LIGHTGBM_ZERO = 1.1e-35
 """LightGBM takes numbers nearer to 0 for 0 when it reads rows."""
@@ -201,7 +203,8 @@ def _compare(
     theirs = chosen.read(content, formula, q.features)
     if formula.calibration is not None:
         theirs, probabilities = theirs.T
-        expected = formula.calibration(theirs)  # of their scores: rounding may matter more for a steep curve
+        # The expected probability is that of the program's score, since a steep curve magnifies rounding.
+        expected = formula.calibration(theirs)
         bad = ~(np.abs(probabilities - expected) <= _TOLERANCE[False])
         _check(chosen, "probabilities", bad, expected, probabilities)
     theirs = theirs + constant
@@ -233,6 +236,7 @@ def _check(chosen: ExportTarget, what: str, bad: Array, ours: Float64Array, thei
 def _changes_order(ours: Float64Array, theirs: Float64Array) -> bool:
     """Whether two documents with different scores on both sides change places."""
     order = np.lexsort((-ours, -theirs))
+    # A document after a fall of the program's scores must not have a higher score here than one before it.
     highest_after = np.maximum.accumulate(ours[order][::-1])[::-1]
     falls = np.flatnonzero(np.diff(theirs[order]) < 0.0)
     return bool((highest_after[falls + 1] > np.minimum.accumulate(ours[order])[falls]).any())
@@ -251,6 +255,7 @@ def _sizes(formula: Formula, X: Array, ours: Float64Array) -> Float64Array:
                 column = one.of(X[:, one.feature])
                 sizes += weight * np.abs(np.where(np.isnan(column), one.missing or 0.0, column))
         elif isinstance(model, Trees):
+            # These are the first leaves of the trees, where reduceat starts another sum.
             first = np.append(0, np.cumsum(model.n_leaves))[:-1]
             sizes += np.maximum.reduceat(np.abs(model.leaf), first).sum()
         else:
@@ -319,10 +324,10 @@ def _drawn(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Queries:
 
 def _codes(formula: Formula, feature: int) -> Array | None:
     """Return the numbers of the categories of a feature, and one more; None for a feature of numbers."""
-    if formula.categories is not None and (known := formula.categories[feature]) is not None:
-        return np.arange(len(known) + 1)
-    trees = [part.model for part in formula.parts if isinstance(part.model, Trees)]
-    sets = [codes for one in trees if feature in one.categorical for codes in one.categories]
+    if formula.categories is not None and (names := formula.categories[feature]) is not None:
+        return np.arange(len(names) + 1)
+    trees = [summand.model for summand in formula.parts if isinstance(summand.model, Trees)]
+    sets = [codes for tree in trees if feature in tree.categorical for codes in tree.categories]
     if not sets:
         return None
     seen = np.unique(np.concatenate(sets))
@@ -331,17 +336,17 @@ def _codes(formula: Formula, feature: int) -> Array | None:
 
 def _values(formula: Formula) -> dict[int, Float64Array]:
     """Return values of each used feature where something changes, or some about its mean."""
-    rng, found = np.random.default_rng(1), dict[int, list[Array]]()
+    rng, collected = np.random.default_rng(1), dict[int, list[Array]]()
     for model, inputs in formula.parts:
         if isinstance(model, Trees):
             for feature in np.unique(model.feature).tolist():
-                found.setdefault(inputs[feature].feature, []).append(
+                collected.setdefault(inputs[feature].feature, []).append(
                     model.threshold[model.feature == feature]
                 )
             continue
-        for one in inputs:
-            width = 1.0 / one.factor if one.factor else 1.0
-            center = one.center if one.missing is None or not one.is_feature else one.missing
-            values = np.array(one.knots) if one.knots else center + width * rng.normal(size=200)
-            found.setdefault(one.feature, []).append(values)
-    return {feature: np.concatenate(values) for feature, values in found.items()}
+        for entry in inputs:
+            width = 1.0 / entry.factor if entry.factor else 1.0
+            center = entry.center if entry.missing is None or not entry.is_feature else entry.missing
+            values = np.array(entry.knots) if entry.knots else center + width * rng.normal(size=200)
+            collected.setdefault(entry.feature, []).append(values)
+    return {feature: np.concatenate(values) for feature, values in collected.items()}

@@ -69,6 +69,7 @@ class Vespa(Language):
             return self.choice(condition, *below.sides(left, right))
 
         nodes = nodes_of(model)
+        # Trees of one leaf are constants, whose sum moves into the leaves of the last tree.
         rest = sum(tree[0].value for tree in nodes if tree[0].split is None)
         *others, last = [tree for tree in nodes if tree[0].split is not None] or [[Node(None)]]
         last = [node._replace(value=node.value + rest) if node.split is None else node for node in last]
@@ -101,33 +102,33 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores by a reader of Vespa's expressions."""
     text = content.decode()
     functions = dict(re.findall(r"function (\w+)\(\) \{\n\s*expression: (.*)\n", text))
-    known: dict[str, Any] = {formula.name(f): X[:, f] for f in range(formula.n_features)}
+    values: dict[str, Any] = {formula.name(f): X[:, f] for f in range(formula.n_features)}
     for name, body in functions.items():
-        known[f"{name}()"] = _Expression(body, known).value()
+        values[f"{name}()"] = _Expression(body, values).value()
     body = text.partition("expression {\n")[2].partition("\n        }")[0]
     scores = np.empty(len(X))
-    scores[:] = _Expression(body, known).value()
+    scores[:] = _Expression(body, values).value()
     if formula.calibration is None:
         return scores
-    return np.column_stack([scores, known["directrix_probability()"]])
+    return np.column_stack([scores, values["directrix_probability()"]])
 
 
 class _Expression:
     """Evaluates an expression from left to right, of all rows at once."""
 
-    def __init__(self, text: str, known: dict[str, Any]) -> None:
-        self._text, self._known, self._place = text, known, 0
-        names = sorted(known, key=len, reverse=True)
+    def __init__(self, text: str, values: dict[str, Any]) -> None:
+        self._text, self._known, self._place = text, values, 0
+        names = sorted(values, key=len, reverse=True)
         self._features = (
             re.compile(r"\s*(" + "|".join(map(re.escape, names)) + r")(?![\w(])") if names else None
         )
 
     def value(self) -> Any:
         """Return the value of the whole text."""
-        found = self._sum()
+        result = self._sum()
         if self._text[self._place :].strip():
             raise InputError(f"Vespa's expression has more than one: {self._text[self._place :][:40]!r}.")
-        return found
+        return result
 
     def _next(self, wanted: str = "") -> Any:
         """Return the next token without consuming it, or consume it if it is the wanted one."""
@@ -160,9 +161,9 @@ class _Expression:
     def _condition(self) -> Any:
         if self._next("!"):
             self._need("(")
-            found = ~self._condition()
+            result = ~self._condition()
             self._need(")")
-            return found
+            return result
         left = self._sum()
         operator = self._next()
         self._need(operator if operator in _COMPARISONS else "a comparison")
@@ -173,9 +174,9 @@ class _Expression:
         if self._next("-"):
             return -self._atom()
         if self._next("("):
-            found = self._sum()
+            result = self._sum()
             self._need(")")
-            return found
+            return result
         if self._features and (match := self._features.match(self._text, self._place)):
             self._place = match.end()
             return self._known[match[1]]
@@ -189,15 +190,15 @@ class _Expression:
             self._need(",")
             yes = self._sum()
             self._need(",")
-            found = np.where(condition, yes, self._sum())
+            result = np.where(condition, yes, self._sum())
         else:
             functions = {"isNan": np.isnan, "log": np.log, "exp": np.exp, "tanh": np.tanh}
             if token not in functions:
                 raise InputError(f"Vespa's expression names {token!r}, neither a feature nor a function.")
             with np.errstate(invalid="ignore", divide="ignore"):
-                found = functions[token](self._sum())
+                result = functions[token](self._sum())
         self._need(")")
-        return found
+        return result
 
 
 TARGET = ExportTarget(

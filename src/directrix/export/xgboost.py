@@ -14,6 +14,7 @@ from directrix.export.trees import Below, Node, nodes_of
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
+# XGBoost marks the root by the largest 32-bit integer as its parent.
 _NO_PARENT = 2**31 - 1
 _REJECTED = re.compile("[][<\x00-\x1f\ud800-\udfff]")
 
@@ -63,16 +64,18 @@ def _tree(nodes: list[Node], number: int, n_features: int) -> dict[str, Any]:
     """Return a tree, level by level, so that the right child comes after the left."""
     order, parents = [0], [_NO_PARENT]
     rows: list[tuple[Any, ...]] = []
-    for place, node in enumerate(map(nodes.__getitem__, order)):  # order grows
+    # The list grows while it is read, so children follow level by level.
+    for place, node in enumerate(map(nodes.__getitem__, order)):
         if (split := node.split) is None:
             rows.append((-1, -1, node.value, 0, 0, node))
             continue
         below = Below.of(split, np.float32)
         is_missing_below = int(split.missing_left != below.is_swapped)
+        # XGBoost needs the numbers of the children before they are visited: the next two of the list.
         rows.append((len(order), len(order) + 1, below.limit, split.feature, is_missing_below, node))
         order += below.sides(node.left, node.right)
         parents += [place, place]
-    left, right, conditions, features, missing_below, found = map(list, zip(*rows, strict=True))
+    left, right, conditions, features, missing_below, ordered = map(list, zip(*rows, strict=True))
     count = len(rows)
     return {
         "id": number,
@@ -89,10 +92,10 @@ def _tree(nodes: list[Node], number: int, n_features: int) -> dict[str, Any]:
         "split_indices": features,
         "split_type": [0] * count,
         "default_left": missing_below,
-        "base_weights": [node.value for node in found],
-        "loss_changes": [node.gain for node in found],
-        "sum_hessian": [float(node.n_docs) for node in found],
-        **{f"categories{part}": [] for part in ("", "_nodes", "_segments", "_sizes")},
+        "base_weights": [node.value for node in ordered],
+        "loss_changes": [node.gain for node in ordered],
+        "sum_hessian": [float(node.n_docs) for node in ordered],
+        **{f"categories{suffix}": [] for suffix in ("", "_nodes", "_segments", "_sizes")},
     }
 
 

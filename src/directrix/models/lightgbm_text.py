@@ -20,7 +20,8 @@ _BLOCK = re.compile(r"Tree=(\d+)\n((?:[a-z_]+=[^\n]*\n)+)")
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|inf)")
 _LARGEST = float(np.finfo(np.float64).max)
 """Replacement for inf, which JSON lacks: a threshold above every number."""
-_BYTES_A_WORD = 64  # as an integer of NumPy and of Python, and as text
+# A word of 32 categories takes these bytes: as an integer of NumPy, as one of Python, and as text.
+_BYTES_A_WORD = 64
 _ENTRIES = {
     "feature": ("split_feature", np.int32),
     "threshold": ("threshold", np.float64),
@@ -48,12 +49,15 @@ def parse_trees(text: str) -> dict[str, Any]:
             raise ValueError("its leaves have linear models")
         columns: dict[str, Any] = {field: _column(trees, *entry) for field, entry in _ENTRIES.items()}
         n_leaves = np.array([_whole(tree["num_leaves"]) for tree in trees], dtype=np.int64)
-        if n_leaves.sum() != len(columns["leaf"]):  # it may claim thousands of millions
+        # A damaged text may claim thousands of millions of leaves, for which no memory must be reserved.
+        if n_leaves.sum() != len(columns["leaf"]):
             raise ValueError(f"{n_leaves.sum():,} leaves have {len(columns['leaf']):,} values")
         n_sets = [_whole(tree["num_cat"]) for tree in trees]
+        # This is the number of sets in earlier trees, for every split.
         before = np.repeat(np.cumsum([0, *n_sets])[:-1], np.maximum(n_leaves - 1, 0))
         chosen = columns["decision"] & CATEGORICAL != 0
-        columns["threshold"][chosen] += before[chosen]  # sets are numbered from tree to tree
+        # LightGBM numbers sets of categories within a tree; here the numbers continue from tree to tree.
+        columns["threshold"][chosen] += before[chosen]
         return {"n_leaves": n_leaves, **columns, "categories": _categories(trees)}
     except (KeyError, ValueError, IndexError, OverflowError) as error:
         raise InputError(
@@ -81,7 +85,7 @@ def _whole(text: str) -> int:
 
 def _categories(trees: list[dict[str, str]]) -> tuple[tuple[int, ...], ...]:
     """Categories that go left, set by set; LightGBM has a bit for each."""
-    found = []
+    sets = []
     for tree in trees:
         if _whole(tree["num_cat"]) == 0:
             continue
@@ -89,8 +93,8 @@ def _categories(trees: list[dict[str, str]]) -> tuple[tuple[int, ...], ...]:
         words = [_whole(n) for n in tree["cat_threshold"].split(" ")]
         for first, last in pairwise(ends):
             bits = enumerate(words[first:last])
-            found.append(tuple(32 * place + b for place, word in bits for b in range(32) if word >> b & 1))
-    return tuple(found)
+            sets.append(tuple(32 * place + b for place, word in bits for b in range(32) if word >> b & 1))
+    return tuple(sets)
 
 
 def written(
@@ -128,6 +132,7 @@ def _block(
     threshold, sets = trees.threshold[splits].copy(), []
     for place in np.flatnonzero(trees.decision[splits] & 1):
         sets.append(trees.categories[int(threshold[place])])
+        # The text numbers the sets within one tree, by the order of its splits.
         threshold[place] = len(sets) - 1
     lines: dict[str, Any] = {
         "num_leaves": trees.n_leaves[number],
@@ -145,15 +150,16 @@ def _block(
     if means is not None:
         lines["internal_value"] = means[splits]
     if sets:
-        sizes = [max(one, default=-1) // 32 + 1 for one in sets]
+        sizes = [max(members, default=-1) // 32 + 1 for members in sets]
         check_room(
             _BYTES_A_WORD * sum(sizes),
             f"LightGBM's text of categories numbered up to {max(map(max, filter(None, sets)), default=0):,}",
             "Number the categories without gaps, and train the model again.",
         )
+        # A set is a bit mask in words of 32 categories, with the lowest bit first.
         words = np.zeros(sum(sizes), dtype=np.int64)
-        for begin, one in zip(np.cumsum([0, *sizes]), sets, strict=False):
-            for category in one:
+        for begin, members in zip(np.cumsum([0, *sizes]), sets, strict=False):
+            for category in members:
                 words[begin + category // 32] |= 1 << category % 32
         lines |= {"cat_boundaries": np.cumsum([0, *sizes]), "cat_threshold": words}
     lines |= {"is_linear": 0, "shrinkage": 1}

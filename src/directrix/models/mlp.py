@@ -93,7 +93,8 @@ class MLPModel:
     @property
     def floats_per_row(self) -> int:
         """Number of floats that a row needs between `forward` and `backward`; objectives size parts by it."""
-        return 3 * sum(self.hidden)  # units, their slopes, and what a layer adds
+        # A row keeps three values per hidden unit: the unit, its slope, and what the layer adds.
+        return 3 * sum(self.hidden)
 
     def n_params(self, n_features: int) -> int:
         """Number of parameters."""
@@ -142,6 +143,7 @@ class MLPModel:
         rng = np.random.default_rng(seed) if self.dropout and seed is not None else None
         inputs, units = [X], []
         for level, layer in enumerate(layers[:-1]):
+            # The kernel takes the maximum with this limit, which is relu for 0 and no change for -inf.
             low = -np.inf if self.activation == "tanh" else 0.0
             phi = _hidden(inputs[-1], layer, dtype.type(low))
             if self.activation == "tanh":
@@ -172,6 +174,7 @@ class MLPModel:
         add_gradient(inputs[-1], g, last[:split])
         if self.residual:
             add_gradient(inputs[0], g, last[split:])
+        # Units are padded to whole vector registers, and so are the weights of the output.
         w = np.zeros(phi.shape[1], dtype)
         w[:split] = layers[-1].weights[:split, 0]
         delta = g[:, None] * w if self.skips(len(units) - 1) else np.empty((0, 0), dtype)
@@ -183,6 +186,8 @@ class MLPModel:
             through(delta, g, w, phi, self.activation == "tanh", drawn, least, scale, inner, bias)
             _add_product(inputs[level], inner, slopes[level].weights)
             if level:
+                # Backpropagation multiplies by the transposed weights; a skipped layer passes its gradient on
+                # as well.
                 panels = _panels(layers[level].weights, dtype, transposed=True)
                 before = np.empty_like(units[level - 1][0])
                 first = delta if self.skips(level) else np.zeros((1, before.shape[1]), dtype)

@@ -79,7 +79,8 @@ class StumpModel:
         wrong = ~np.isfinite(self.values)
         wrong[1:] |= np.diff(self.values) <= 0.0
         firsts = self.ptr[:-1][np.diff(self.ptr) > 0]
-        wrong[firsts] = ~np.isfinite(self.values[firsts])  # they follow no threshold of their feature
+        # The first threshold of a feature follows one of another feature, so only its finiteness counts.
+        wrong[firsts] = ~np.isfinite(self.values[firsts])
         if wrong.any():
             f = int(np.searchsorted(self.ptr, np.argmax(wrong), side="right")) - 1
             raise InputError(
@@ -174,6 +175,7 @@ class StumpModel:
         from directrix.models._kernels.stumps import csr_stairs, dense_stairs
 
         if not isinstance(X, SparseRows):
+            # A value only matters by the number of thresholds below it, which usually fits into a byte.
             stairs = np.empty(X.shape, dtype=self._kind)
             dense_stairs(X, self.values, self.ptr, stairs)
             return Stairs(stairs, None, None, None, X.shape, X.dtype)
@@ -260,6 +262,8 @@ def _between(x: Float64Array, n_thresholds: int) -> Float64Array:
     """Middles of the gaps nearest to the quantiles; the last position before a gap marks it."""
     gaps = np.flatnonzero(np.diff(x) > 0.0)
     if len(gaps) > n_thresholds:
+        # Positions of the quantiles in the sorted values; each takes the nearest gap, and several may share
+        # one.
         wanted = np.arange(1, n_thresholds + 1) * (len(x) / (n_thresholds + 1)) - 1.0
         after = np.clip(np.searchsorted(gaps, wanted), 0, len(gaps) - 1)
         before = np.maximum(after - 1, 0)

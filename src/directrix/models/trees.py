@@ -19,8 +19,10 @@ from directrix.schema import check
 from directrix.threads import get_threads
 from directrix.types import Array, Float64Array
 
+# LightGBM gets one more thread for this number of cells, because its idle threads spin.
 _CELLS_A_THREAD = 1 << 20
-_BYTES_A_FEATURE = 100  # of lists that describe a model; a file may claim any number of features
+# The lists that describe a model take these bytes per feature; a file may claim any number of features.
+_BYTES_A_FEATURE = 100
 _LISTS: dict[str, Any] = {
     "n_leaves": np.int64,
     "feature": np.int32,
@@ -203,6 +205,8 @@ class Trees:
 
     def followed_by(self, others: Trees) -> Trees:
         """Return these trees followed by others on the same features, all unchanged."""
+        # The thresholds of splits by categories are positions in the list of sets, where the others' follow
+        # ours.
         later = others.threshold + np.where(others.decision & CATEGORICAL, len(self.categories), 0)
         mine = {name: getattr(self, name) for name in _LISTS}
         theirs = {name: getattr(others, name) for name in _LISTS} | {"threshold": later}
@@ -234,6 +238,7 @@ class Trees:
     def used(self) -> Used:
         """The columns that splits test."""
         features = np.unique(self.feature)
+        # Features that no split tests have no place, so sparse rows are expanded to the tested columns alone.
         place = np.full(self.n_features, -1, dtype=np.int32)
         place[features] = np.arange(len(features))
         return Used(read_only(place), read_only(place[self.feature]), len(features))
@@ -241,8 +246,8 @@ class Trees:
     @cached_property
     def sets(self) -> tuple[Array, Array]:
         """Positions where sets of categories begin, and all categories."""
-        starts = np.append(0, np.cumsum([len(one) for one in self.categories])).astype(np.int64)
-        together = np.array([c for one in self.categories for c in one], dtype=np.int64)
+        starts = np.append(0, np.cumsum([len(members) for members in self.categories])).astype(np.int64)
+        together = np.array([c for members in self.categories for c in members], dtype=np.int64)
         return read_only(starts), read_only(together)
 
     def _problem(self) -> str:
@@ -267,22 +272,28 @@ class Trees:
         chosen = self.threshold[self.decision & CATEGORICAL != 0]
         if not np.isin(chosen, np.arange(len(self.categories))).all():
             return "a split has a set of categories that does not exist"
-        if any(list(one) != sorted(set(one)) for one in self.categories):
+        if any(list(members) != sorted(set(members)) for members in self.categories):
             return "a set of categories is not in ascending order"
         return "" if self._is_connected() else "a branch leads back, meets another, or leads nowhere"
 
     def _is_connected(self) -> bool:
         """Whether every leaf, and every split but the roots, is the child of one split before it."""
         n_splits = self.n_leaves - 1
-        first, own = np.repeat(self.split_ptr[:-1], n_splits), np.repeat(n_splits, n_splits)
+        first, n_here = np.repeat(self.split_ptr[:-1], n_splits), np.repeat(n_splits, n_splits)
+        # A tree has one leaf more than splits, so its leaves begin one position later for every tree before
+        # it.
         first_leaf = first + np.repeat(np.arange(self.n_trees), n_splits)
         place = np.arange(len(first)) - first
         met = np.zeros(len(self.leaf) + len(first), dtype=np.int64)
         for child in (self.left.astype(np.int64), self.right.astype(np.int64)):
+            # A negative child is -1 minus the number of a leaf. A split must come after its parent, which
+            # excludes cycles.
             is_leaf = child < 0
-            if (np.where(is_leaf, -1 - child > own, (child <= place) | (child >= own))).any():
+            if (np.where(is_leaf, -1 - child > n_here, (child <= place) | (child >= n_here))).any():
                 return False
             np.add.at(met, np.where(is_leaf, first_leaf - 1 - child, len(self.leaf) + first + child), 1)
+        # Everything must be met once, except roots and the leaves of trees without splits, which have no
+        # parent.
         wanted = np.ones(len(met), dtype=np.int64)
         wanted[len(self.leaf) + self.split_ptr[:-1][n_splits > 0]] = 0  # roots
         wanted[self.split_ptr[:-1][n_splits == 0] + np.flatnonzero(n_splits == 0)] = 0  # leaves of no split

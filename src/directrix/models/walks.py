@@ -11,7 +11,9 @@ from directrix.models.rows import SparseRows, read_only, row_slice
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array
 
-_WALKS_PER_CHUNK = 1 << 14  # of one row down one tree: what is worth a thread
+# A chunk of work for a thread has about this number of walks, each of one row down one tree.
+_WALKS_PER_CHUNK = 1 << 14
+# A chunk has at least this number of rows, also for models of very many trees.
 _FEWEST_ROWS = 64
 _UNKNOWN = np.empty((0, 0), np.uint16)
 _ALL = np.empty(0, np.bool_)
@@ -36,6 +38,7 @@ def walked(trees: Any, X: Any, known: Array = _UNKNOWN, moved: Array = _ALL) -> 
     scores, used = np.zeros(X.shape[0]), trees.used
     most = max(_FEWEST_ROWS, _WALKS_PER_CHUNK // max(trees.n_trees, 1))
     n_rows, n_chunks = len(scores), -(-len(scores) // most)
+    # Values that sparse features do not store are those of this row, into which the stored ones are copied.
     ground = absent_values(X)[used.place >= 0].astype(X.dtype)
 
     def work(c: int) -> None:
@@ -71,6 +74,7 @@ class RememberedWalks:
     def after(self, X: Array, columns: Array) -> Float64Array:
         """Return the scores of the rows, if no other columns have changed: float64 (n_rows,)."""
         moved = np.zeros(len(self._trees.leaf), dtype=np.bool_)
+        # A leaf stays right for a row unless a split above it tests a changed column.
         moved[self._leaf[np.isin(self._column, columns)]] = True
         return walked(self._trees, X, self._known, moved)
 
@@ -90,6 +94,7 @@ def ways(trees: Any) -> tuple[Array, Array]:
         above_split[(first + child)[~is_leaf]] = np.flatnonzero(~is_leaf)
     splits, leaves, leaf = [], [], np.arange(len(above_leaf))
     split = above_leaf
+    # Every round climbs one level from all leaves at once; paths that have reached a root drop out.
     while len(split):
         leaf, split = leaf[split >= 0], split[split >= 0]
         splits.append(split)
@@ -101,10 +106,14 @@ def ways(trees: Any) -> tuple[Array, Array]:
 
 def row_counts(trees: Any, X: Any) -> tuple[Array, Array]:
     """Return the number of rows that reach every split and every leaf, at least 1 for each leaf."""
-    known = _room(trees, X.shape[0])
-    walked(trees, X, known)
+    reached = _room(trees, X.shape[0])
+    walked(trees, X, reached)
+    # The leaves of a tree are numbered from 0; this is the position of its first leaf among those of all
+    # trees.
     first = trees.split_ptr[:-1] + np.arange(trees.n_trees)
-    return counts_from(trees, np.maximum(np.bincount((known + first).ravel(), minlength=len(trees.leaf)), 1))
+    return counts_from(
+        trees, np.maximum(np.bincount((reached + first).ravel(), minlength=len(trees.leaf)), 1)
+    )
 
 
 def counts_from(trees: Any, leaves: Array) -> tuple[Array, Array]:

@@ -77,12 +77,12 @@ class Ranker(BaseEstimator, ABC):
     _remedy: ClassVar[str] = ""
     """Further advice if a trained ranker ranks nothing."""
 
-    def __new__(cls, *args: Any, **given: Any) -> Self:
+    def __new__(cls, *args: Any, **arguments: Any) -> Self:
         """Make an object, once the names of the arguments are checked."""
-        check_arguments(cls, given)
+        check_arguments(cls, arguments)
         return super().__new__(cls)
 
-    if not TYPE_CHECKING:  # it would let every name pass
+    if not TYPE_CHECKING:  # a type checker would accept every name
 
         def __getattr__(self, name: str) -> Any:
             """Explain an attribute of other tools; any other error stays as it is."""
@@ -183,16 +183,14 @@ class Ranker(BaseEstimator, ABC):
             If the validation queries cannot choose an iteration, or all documents of a query get one score.
         """
         check_fields(self)
-        continues = self._continues()
-        known = self.model_.categories if continues else None
-        q = queries_of(self, X, y, qid=qid, group=group, categories=known, reset=not continues)
+        q = queries_of(self, X, y, qid=qid, group=group, like=self._resumed())
         warn_of_labels(q)
         rows, ids = one_set(eval_set, eval_qid, eval_group)
-        valid = queries_of(self, *rows, **ids, categories=q.categories, prefix="eval_") if rows else None
-        by_document = document_weights(sample_weight, q, "sample_weight")
-        weights = by_document, query_weights(query_weight, q, "query_weight")
-        stopping = verbose, early_stopping_rounds
-        return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
+        valid = queries_of(self, *rows, **ids, like=q, prefix="eval_") if rows else None
+        weights = document_weights(sample_weight, q), query_weights(query_weight, q)
+        return self._train(
+            training_for(self, q, valid, measure, weights, callback, verbose, early_stopping_rounds)
+        )
 
     @explaining
     def fit_queries(  # noqa: PLR0913
@@ -230,13 +228,15 @@ class Ranker(BaseEstimator, ABC):
             As ``fit``.
         """
         check_fields(self)
-        for given in (q,) if valid is None else (q, valid):
-            need_data(given, "fit_queries")
-            if given.held not in self.holds and (given is q or given.held == "shards"):
-                raise given.features.refusal(f"training {type(self).__name__}")
+        for queries in (q,) if valid is None else (q, valid):
+            need_data(queries, "fit_queries")
+            # only the trainer needs features in memory: validation reads those of a file in blocks
+            if queries.held not in self.holds and (queries is q or queries.held == "shards"):
+                raise queries.features.refusal(f"training {type(self).__name__}")
         weights = doc_weight, query_weight
-        stopping = verbose, early_stopping_rounds
-        return self._train(training_for(self, q, valid, measure, weights, callback, *stopping))
+        return self._train(
+            training_for(self, q, valid, measure, weights, callback, verbose, early_stopping_rounds)
+        )
 
     def _train(self, training: Training) -> Self:
         """Train on checked data.
@@ -283,7 +283,7 @@ class Ranker(BaseEstimator, ABC):
         if result.status == "not_finite":
             warn(f"training ended early: {result.message}.", NotConverged, stacklevel=4)
         elif (
-            result.message != STOPPED  # a search drops what its clock stops
+            result.message != STOPPED  # a search drops rankers that its clock stopped
             and getattr(self, "max_iter", 1) != 0
             and not ranks_some(self.model_, scaled)
         ):
@@ -298,9 +298,9 @@ class Ranker(BaseEstimator, ABC):
         """Train on scaled features."""
         raise NotImplementedError(f"{type(self).__name__} must define _minimize, or _train")
 
-    def _continues(self) -> bool:
-        """Whether ``fit`` starts from the parameters of the last one."""
-        return bool(getattr(self, "warm_start", False)) and "model_" in vars(self)
+    def _resumed(self) -> FittedModel | None:
+        """The model of the last ``fit``, if this one starts from its parameters."""
+        return vars(self).get("model_") if getattr(self, "warm_start", False) else None
 
     def _surrogate(self) -> Any:
         """The surrogate as an object."""
@@ -409,7 +409,7 @@ class Ranker(BaseEstimator, ABC):
                 f"predict got rows without their queries, but scale={scale.kind!r} needs to know them; "
                 "type predict(X, qid=qid), or predict(X, group=[len(X)]) for the rows of one query."
             )
-        q = queries_of(self, X, qid=qid, group=group, categories=self.model_.categories, missing=missing)
+        q = queries_of(self, X, qid=qid, group=group, like=self.model_, missing=missing)
         return q.restore(self.predict_queries(q))
 
     def predict_queries(self, q: Queries) -> Float64Array:
@@ -448,8 +448,8 @@ class Ranker(BaseEstimator, ABC):
             If neither qid nor group is given.
         """
         check_is_fitted(self)
-        q = queries_of(self, X, y, qid=qid, group=group, categories=self.model_.categories)
-        weights = document_weights(sample_weight, q, "sample_weight")
+        q = queries_of(self, X, y, qid=qid, group=group, like=self.model_)
+        weights = document_weights(sample_weight, q)
         by_query = None if weights is None else query_means(weights, q)
         return mean_of(self.measure_, self.predict_queries(q), q, by_query)
 
@@ -556,9 +556,9 @@ class Ranker(BaseEstimator, ABC):
         return self.model_.training
 
     @property
-    def calibration_(self) -> Calibration | None:
+    def calibration_(self) -> Calibration:
         """Probabilities from scores; None before ``calibrate``."""
-        return self.model_.calibration
+        return self.model_.calibration  # type: ignore[return-value]  # users call it after `calibrate`
 
     @property
     def evals_result_(self) -> dict[str, dict[str, list[float]]]:
@@ -571,10 +571,10 @@ class Ranker(BaseEstimator, ABC):
         check_is_fitted(self)
         columns = (("training", "loss", "loss"), ("valid_0", self.measure_.name, "score"))
         curves = {}
-        for part, name, column in columns:
+        for dataset, name, column in columns:
             curve = [float(row.get(column, np.nan)) for row in self.result_.trace]
             if not np.isnan(curve).all():
-                curves[part] = {name: curve}
+                curves[dataset] = {name: curve}
         return curves
 
     @property
@@ -595,6 +595,6 @@ class Ranker(BaseEstimator, ABC):
                 "directrix.experiments.permutation_importance(ranker, queries) measures how much any ranker "
                 "depends on each feature."
             )
-        gains = trees.gains().reshape(-1, self.n_features_in_).sum(axis=0)  # scales are side by side
+        gains = trees.gains().reshape(-1, self.n_features_in_).sum(axis=0)  # one block per scale
         shares: Float64Array = gains / (gains.sum() or 1.0)
         return shares

@@ -30,7 +30,10 @@ from directrix.trainers.boosting import Boosting
 from directrix.types import Float64Array, Surrogate
 
 _LAMBDARANK = "lambdarank"
-_MOST_LEAVES, _MOST_BYTES = 1024, 1 << 32  # of oblivious trees
+# Oblivious trees have at most this number of leaves; their histograms, and a byte for every value, take at
+# most this number of bytes.
+_MOST_LEAVES, _MOST_BYTES = 1024, 1 << 32
+# The ranker uses these parameters before the trainer sees the data.
 _NOT_OF_BOOSTING = ("scale", "categorical_features", "monotone")
 
 
@@ -205,7 +208,7 @@ class BoostedRanker(Ranker):
         return self.scale is None
 
     def _minimize(self, training: Training, surrogate: Any) -> Trained:
-        data, judged = training.queries, training.valid
+        data, valid = training.queries, training.valid
         by_document, by_query = training.doc_weight, training.query_weight
         objective: ScoreObjective | Float64Array | None
         if surrogate != _LAMBDARANK:
@@ -219,20 +222,22 @@ class BoostedRanker(Ranker):
                 "query_weight=, or choose a surrogate: BoostedRanker('YetiRank')."
             )
         names = [name for name in self.saved_parameters if name not in _NOT_OF_BOOSTING]
-        settings = {name: getattr(self, name) for name in names} | {"patience": training.patience}
-        settings["lightgbm_params"] = further = self._further(training)
+        hyperparameters = {name: getattr(self, name) for name in names} | {"patience": training.patience}
+        hyperparameters["lightgbm_params"] = further = self._further(training)
         seed, categorical = seed_of(self.random_state), self._categorical(data, further)
-        settings["oblivious"] = self._is_oblivious(surrogate, data, categorical)
+        hyperparameters["oblivious"] = self._is_oblivious(surrogate, data, categorical)
         if self.min_data_in_leaf is None:
-            del settings["min_data_in_leaf"]  # the default of `Boosting`
-        if not settings["oblivious"]:
-            lightgbm()  # raises before the work
-        trainer = Boosting(**settings, seed=seed, categorical=categorical)
-        mean = None if judged is None else mean_evaluator(training.measure, judged)
+            # None means the default of the trainer.
+            del hyperparameters["min_data_in_leaf"]
+        if not hyperparameters["oblivious"]:
+            # A missing package is an error now, before the features are binned.
+            lightgbm()
+        trainer = Boosting(**hyperparameters, seed=seed, categorical=categorical)
+        mean = None if valid is None else mean_evaluator(training.measure, valid)
         result, trees = trainer.grow(
             data,
             objective,
-            valid=judged,
+            valid=valid,
             judge=mean,
             callback=training.callback,
             init=self._first_trees(training),
@@ -241,9 +246,10 @@ class BoostedRanker(Ranker):
 
     def _is_oblivious(self, surrogate: Any, data: Queries, categorical: tuple[int, ...]) -> bool:
         """Decide by ``oblivious``, or by what only LightGBM's trees have."""
+        # A histogram has a sum of 8 bytes for every bin and leaf; the leaves are the next power of 2.
         histogram = 8 * (1 << (self.num_leaves - 1).bit_length()) * (self.max_bin or MAX_BIN)
         n_bytes = data.n_features * (histogram + data.n_docs)
-        given = {
+        reasons = {
             "surrogate='lambdarank'": surrogate == _LAMBDARANK,
             f"min_data_in_leaf={self.min_data_in_leaf}": self.min_data_in_leaf is not None,
             f"lightgbm_params={self.lightgbm_params!r}": bool(self.lightgbm_params),
@@ -253,7 +259,7 @@ class BoostedRanker(Ranker):
             f"max_bin={self.max_bin}": (self.max_bin or 0) > MOST_BINS,
             f"{data.n_features:,} features, which take {n_bytes:,} bytes": n_bytes > _MOST_BYTES,
         }
-        needed = next((text for text, is_given in given.items() if is_given), None)
+        needed = next((text for text, is_given in reasons.items() if is_given), None)
         if self.oblivious and needed:
             raise InputError(
                 f"oblivious trees, with at most {_MOST_LEAVES} leaves and {MOST_BINS} bins, do not support "
@@ -263,22 +269,22 @@ class BoostedRanker(Ranker):
 
     def _further(self, training: Training) -> dict[str, Any] | None:
         """LightGBM's own parameters, with the directions of features."""
-        given = self.lightgbm_params
+        parameters = self.lightgbm_params
         if not self.monotone:
-            return given
-        if "monotone_constraints" in (given or {}):
+            return parameters
+        if "monotone_constraints" in (parameters or {}):
             raise InputError(
                 f"monotone={self.monotone!r} and lightgbm_params both have directions of features; give one, "
                 "best monotone."
             )
-        return {**(given or {}), "monotone_constraints": directions_of(self.monotone, training).tolist()}
+        return {**(parameters or {}), "monotone_constraints": directions_of(self.monotone, training).tolist()}
 
     def _categorical(self, data: Queries, further: Mapping[str, Any] | None) -> tuple[int, ...]:
         """Columns that hold categories: by the type of a frame's column, or because the user says so."""
         typed = {i for i, names in enumerate(data.categories or ()) if names is not None}
-        known, parameter = data.feature_names or (), "categorical_features"
-        given = self.categorical_features or ()
-        named = {column_of(name, known, data.n_features, parameter) for name in given}
+        feature_names, parameter = data.feature_names or (), "categorical_features"
+        listed = self.categorical_features or ()
+        named = {column_of(name, feature_names, data.n_features, parameter) for name in listed}
         if named and self.scale is not None:
             raise InputError(
                 f"scale={self.scale!r} would take categories for numbers; trees need no scale: leave it out."
@@ -286,6 +292,7 @@ class BoostedRanker(Ranker):
         for column in named:
             check_codes(data, column)
         chosen = tuple(sorted(typed | named))
+        # The directions may come from LightGBM's own parameters, as a list or as a text.
         signs = (further or {}).get("monotone_constraints", ())
         monotone = signs.split(",") if isinstance(signs, str) else np.ravel(signs).tolist()
         free = ("0", "0.0", "None")
@@ -300,12 +307,12 @@ class BoostedRanker(Ranker):
         """The trees of ``init_model``."""
         if self.init_model is None:
             return None
-        given: Any = self.init_model
-        if not isinstance(given, Ranker):
+        init: Any = self.init_model
+        if not isinstance(init, Ranker):
             from directrix.rankers.loading import load
 
-            given = load(given)
-        first = started_from(self, given, training, "init_model")
+            init = load(init)
+        first = started_from(self, init, training, "init_model")
         if (directions_of(self.monotone, training) != directions_of(first.monotone, training)).any():
             raise InputError(
                 f"init_model has monotone={first.monotone!r}, this ranker monotone={self.monotone!r}; trees "

@@ -29,6 +29,7 @@ def directions_of(monotone: Any, training: Training) -> Array:
                 "where the feature rises, or -1, it never rises."
             )
         signs[column] = sign
+    # Every scale is increasing, so all columns of a feature have its direction.
     return np.tile(signs, training.n_columns)
 
 
@@ -71,6 +72,7 @@ def network_bounds(model: Any, monotone: Any, training: Training) -> Bounds | No
     """
     if not monotone:
         return None
+    # Signs are written into a vector of parameters through the views of its layers; 0 leaves a weight free.
     signs, n = directions_of(monotone, training), training.queries.n_features
     of_params = np.zeros(model.n_params(n))
     first, *later = model.layers(of_params, n)
@@ -82,12 +84,12 @@ def network_bounds(model: Any, monotone: Any, training: Training) -> Bounds | No
     return Bounds(*_signed(np.full(len(of_params), -np.inf), np.full(len(of_params), np.inf), of_params))
 
 
-def _by_column(parameter: str, given: Mapping[Any, Any] | None, training: Training) -> list[Any]:
+def _by_column(parameter: str, constraint: Mapping[Any, Any] | None, training: Training) -> list[Any]:
     """Columns that a constraint names, with the name and the value; each column once."""
     names = training.names or ()
     rows = [
         (column_of(name, names, training.n_given, parameter), name, value)
-        for name, value in (given or {}).items()
+        for name, value in (constraint or {}).items()
     ]
     seen: dict[int, Any] = {}
     for column, name, _ in rows:
@@ -103,16 +105,16 @@ def _name(column: int, training: Training) -> int | str:
     return column if training.names is None else training.names[column]
 
 
-def _interval(name: Any, given: Any) -> tuple[float, float]:
+def _interval(name: Any, limits: Any) -> tuple[float, float]:
     try:
-        low, high = given
+        low, high = limits
         low, high = -np.inf if low is None else float(low), np.inf if high is None else float(high)
         valid = low <= high and low < np.inf and high > -np.inf
     except (TypeError, ValueError, OverflowError):
         valid = False
     if not valid:
         raise InputError(
-            f"bounds has {short_text(given)} for {name!r}; two numbers are needed, the lower one first, or "
+            f"bounds has {short_text(limits)} for {name!r}; two numbers are needed, the lower one first, or "
             "None for no limit, e.g. (0, None); equal ones fix the weight."
         )
     return low, high
@@ -122,7 +124,7 @@ def to_entries(value: Any) -> Any:
     """Return a constraint as a model file holds it: a list of [feature, bounds or direction]."""
     if not isinstance(value, dict):
         return value
-    return [[_plain(name), _plain(given)] for name, given in value.items()]
+    return [[_plain(name), _plain(entry)] for name, entry in value.items()]
 
 
 def _plain(value: Any) -> Any:

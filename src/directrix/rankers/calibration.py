@@ -78,6 +78,7 @@ class Calibration:
         """
         if kind not in get_args(Kind):
             raise InputError(f"kind must be 'isotonic' or 'platt', got {short_text(kind)}.")
+        # Labels are relevant or not; without both kinds no probability between 0 and 1 fits.
         relevant = np.asarray(labels) >= rel
         if relevant.all() or not relevant.any():
             raise InputError(
@@ -95,6 +96,7 @@ class Calibration:
             return cls(slope, intercept, float(rel))
         from sklearn.isotonic import IsotonicRegression
 
+        # Platt's slope is fitted for both kinds, since the isotonic plateaus need an increasing term.
         steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, relevant, weights)
         knots, values = steps.X_thresholds_.tolist(), steps.y_thresholds_.tolist()
         return cls(slope, intercept, float(rel), tuple(knots), tuple(values))
@@ -111,6 +113,7 @@ def _sigmoid(scores: Float64Array, relevant: Array, weights: Float64Array) -> tu
     """Slope and intercept that minimize the cross-entropy with Platt's targets."""
     from scipy.optimize import minimize
 
+    # The minimizer works on standardized scores, so its tolerance does not depend on their unit.
     center, width = float(scores.mean()), float(scores.std()) or 1.0
     z, total, n_relevant = (scores - center) / width, weights.sum(), weights[relevant].sum()
     targets = np.where(relevant, (n_relevant + 1) / (n_relevant + 2), 1 / (total - n_relevant + 2))

@@ -126,10 +126,13 @@ def _reordered(
     """Return the function for queries whose features are scaled; ``model`` is that of trees."""
     features = np.array(ready.features)
     walks = RememberedWalks(model, features) if isinstance(model, Trees) else None
-    changed = replace(ready, features=features)  # a view of them that cannot be written to
+    # The queries hold a read-only view of this array, which is permuted in place below.
+    changed = replace(ready, features=features)
 
     def scores(column: int, order: Int64Array) -> Float64Array:
-        columns: Array = np.arange(column, features.shape[1], n_features)  # scales stand side by side
+        # The columns of several scales are side by side, and all of the feature's move together.
+        columns: Array = np.arange(column, features.shape[1], n_features)
+        # The columns are permuted in place and restored afterwards, which saves a copy of all features.
         kept = features[:, columns]
         features[:, columns] = kept[order]
         try:
@@ -153,8 +156,8 @@ def _of_stairs(model: StumpModel, params: Float64Array, X: Array, others: Array)
             levels[:, f] = column
         return levels
 
-    parts: Float64Array = heights(X) - heights(others).mean(axis=0)
-    return parts
+    shares: Float64Array = heights(X) - heights(others).mean(axis=0)
+    return shares
 
 
 def _of_trees(trees: Trees, seen: Any) -> _Explainer:
@@ -175,6 +178,7 @@ def _of_network(model: MLPModel, params: Float64Array, X: Array, others: Array) 
 
 def _along_paths(model: MLPModel, params: Float64Array, x: Array, others: Array) -> Float64Array:
     """Integrated gradients of a row from others, mean over them."""
+    # Integrated gradients add up to the difference of scores, which shows the error of the quadrature.
     wanted = model.forward(params, x[None])[0][0] - model.forward(params, others)[0].mean()
     shares = np.zeros(len(x))
     for n_points in _POINTS:
@@ -195,7 +199,8 @@ def _slopes(model: MLPModel, params: Float64Array, X: Array) -> Float64Array:
     width = len(last) - X.shape[1] * model.residual
     slopes: Float64Array = np.tile(last[:width], (len(X), 1))
     for level in reversed(range(len(units))):
-        phi = units[level][0][:, : model.hidden[level]]  # without the columns that fill a vector
+        # Layers are padded to whole vector registers; the padding has no derivative.
+        phi = units[level][0][:, : model.hidden[level]]
         inner = slopes * (1.0 - phi * phi if model.activation == "tanh" else phi > 0.0)
         below = inner @ layers[level].weights.T
         slopes = below + slopes if model.skips(level) else below

@@ -90,7 +90,9 @@ class EnsembleRanker(Ranker):
     @classmethod
     def restored(cls, members: Sequence[Any], model: FittedModel, measure: RankingMeasure) -> Self:
         """Return the ensemble of a model file: its fitted members, and its model."""
-        ensemble = cls([clone(member) for member in members], weights=[one.weight for one in model.members])
+        ensemble = cls(
+            [clone(member) for member in members], weights=[member.weight for member in model.members]
+        )
         return ensemble._hold(members, model, measure)
 
     def _train(self, training: Training) -> Self:
@@ -112,6 +114,7 @@ class EnsembleRanker(Ranker):
 
     def _joined(self, members: Sequence[Any], q: Queries, measure: RankingMeasure) -> Self:
         spreads = np.array([spread_within_queries(m.predict_queries(q), q) for m in members])
+        # A member whose scores are equal within every query ranks nothing, and its spread cannot divide them.
         weights = np.where(spreads > 0.0, self._checked_weights(), 0.0)
         kept = np.flatnonzero(weights).tolist()
         if kept:

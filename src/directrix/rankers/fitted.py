@@ -96,7 +96,10 @@ class FittedModel:
         if self.missing == "nan" and isinstance(self.model, Trees):
             kinds = kinds_of(None if self.scale is None else self.scale.kind) or (RAW,)
             for column in self.model.without_side:
-                block, feature = divmod(column, self.n_features)  # scales are side by side
+                # The columns of several scales are side by side, one block of columns per scale.
+                block, feature = divmod(column, self.n_features)
+                # A scale that fills missing values gives them a meaning, even if the trees have no side for
+                # them.
                 unlearned[feature] |= not fills_missing(kinds[block])
         return unlearned
 
@@ -134,7 +137,7 @@ class FittedModel:
                 f"the data have {q.n_features} features, the model was trained on {self.n_features}; "
                 "give data with the same features in the same order."
             )
-        check_names(q, self.feature_names)
+        check_names(q.feature_names, self.feature_names)
         check_learned(q, self.unlearned, self.missing, "the data")
         q = read_as(matched(q, self.categories), self.missing)
         # other models hide missing values, and relu(-inf) is 0

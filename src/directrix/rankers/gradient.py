@@ -35,7 +35,7 @@ from directrix.rankers.named_trainers import (
     trainer_of,
 )
 from directrix.rankers.record import own_model
-from directrix.rankers.scoring import scores_by
+from directrix.rankers.scoring import check_names, scores_by
 from directrix.rankers.starts import started_from
 from directrix.surrogates.base import FIRST_SHARE, CutOff
 from directrix.trainers.wrappers import BestSoFar, Continuation
@@ -131,9 +131,9 @@ class GradientRanker(Ranker):
         """
         check_fields(self)
         q = open_shards(shards)
-        judged = valid if valid is None or isinstance(valid, Queries) else open_shards(valid)
+        validation = valid if valid is None or isinstance(valid, Queries) else open_shards(valid)
         with keep_answers(checkpoint):
-            return self._train(training_for(self, q, judged, measure, (None, None), callback, 0, None))
+            return self._train(training_for(self, q, validation, measure, (None, None), callback, 0, None))
 
     @abstractmethod
     def _model(self, training: Training, before: FittedModel | None) -> tuple[Any, int]:
@@ -171,6 +171,7 @@ class GradientRanker(Ranker):
         model, start = self._start(training)
         parameters = {} if isinstance(self.start, str) else {"start": start}
         bounds = self._bounds(model, training)
+        # Trainers with bounds need a start within them.
         start = start if bounds is None else bounds.nearest(start)
         is_center = getattr(self, "center", "zero") == "start"
         objective = make_objective(
@@ -195,6 +196,7 @@ class GradientRanker(Ranker):
         else:
             result = stages.minimize(trained, start, callback=training.callback)
             if trained is not objective and not result.own_loss:
+                # The result reports the requested objective, not the one with a share of the discount.
                 result = replace(result, value=objective.value_and_grad(result.params)[0])
         if not np.isfinite(result.params).all():
             result = replace(result, params=start, message=f"{result.message}; the start was kept")
@@ -202,14 +204,16 @@ class GradientRanker(Ranker):
 
     def _start(self, training: Training) -> tuple[Any, Float64Array]:
         """Return a model of the scaled features, and the parameters from which the trainer starts."""
-        n_columns, before = training.queries.n_features, None
-        if self._continues():
-            before = self.model_
+        n_columns, before = training.queries.n_features, self._resumed()
+        if before is not None:
             if before.n_columns != n_columns:
                 raise InputError(
                     f"warm_start: the last fit had {before.n_columns} features, the data have {n_columns}; "
                     "fit with warm_start=False to start again from the beginning."
                 )
+            # with another scale, other features may make as many columns
+            if before.n_features == training.n_given:
+                check_names(training.names, before.feature_names)
         elif isinstance(self.start, Ranker):
             before = started_from(self, self.start, training, "start").model_
         model, n_params = self._model(training, before)
@@ -309,6 +313,7 @@ def with_parameters(
     result = {**ranker.training_["result"], "message": record["message"], "value": -value}
     result.pop("dual", None)
     training = {**ranker.training_, "measure": repr(measure), "result": result, "moved": dict(record)}
-    training.pop("selection", None)  # of other weights
+    # The selection was recorded for the parameters that are replaced here.
+    training.pop("selection", None)
     other.model_ = replace(ranker.model_, params=params, training=training)
     return other

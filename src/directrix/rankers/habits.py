@@ -52,19 +52,21 @@ _NAMES = {
 
 def name_here(name: str, known: Collection[str] = ()) -> str:
     """Return what directrix has in place of a name: one of the ``known`` ones if possible; "" for none."""
-    others = [own for own, names in _NAMES.items() if name in names.split()]
-    mine = [own for own in others if own in known] or [own for own in others if not own.isidentifier()]
+    others = [equivalent for equivalent, names in _NAMES.items() if name in names.split()]
+    mine = [equivalent for equivalent in others if equivalent in known] or [
+        equivalent for equivalent in others if not equivalent.isidentifier()
+    ]
     return next(iter([*mine, *difflib.get_close_matches(name, known, n=1)]), "")
 
 
 def check_arguments(owner: Any, given: Collection[str]) -> None:
     """Raise `TypeError` for arguments that a class or a function does not have, with what to type."""
-    known = [name for name in signature(owner).parameters if name != "self"]
-    for name in set(given).difference(known):
-        here = name_here(name, known)
+    parameters = [name for name in signature(owner).parameters if name != "self"]
+    for name in set(given).difference(parameters):
+        here = name_here(name, parameters)
         raise TypeError(
             f"{owner.__qualname__}() has no argument {name!r}; "
-            + (f"did you mean {here}?" if here else f"it has {', '.join(known)}.")
+            + (f"did you mean {here}?" if here else f"it has {', '.join(parameters)}.")
         )
 
 
@@ -72,8 +74,8 @@ def explaining(method: F) -> F:
     """Decorate a method with `check_arguments`."""
 
     @wraps(method)
-    def call(ranker: Any, *args: Any, **given: Any) -> Any:
-        check_arguments(method, given)
-        return method(ranker, *args, **given)
+    def call(ranker: Any, *args: Any, **arguments: Any) -> Any:
+        check_arguments(method, arguments)
+        return method(ranker, *args, **arguments)
 
     return call  # type: ignore[return-value]

@@ -55,18 +55,20 @@ def explain_rejected(X: Any, labels: Sequence[Any], known: Iterable[str], error:
         check_labels(*labels)
 
 
-def document_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
+def document_weights(values: Any, q: Queries) -> Float64Array | None:
     """Weights of rows in the order of the input, brought into the order of ``q``."""
     if values is None:
         return None
     advice = "For one weight per query pass query_weight= instead."
-    return weights_of(values, q.n_docs, name, "row", advice)[q.rows]
+    return weights_of(values, q.n_docs, "sample_weight", "row", advice)[q.rows]
 
 
 def warn_if_trained_on(q: Queries, record: Mapping[str, Any], *, stacklevel: int) -> None:
     """Warn if a calibration uses the training queries that the record describes."""
-    of = record["data"]
-    if (of.get("queries"), of.get("documents")) == (q.n_queries, q.n_docs) and of.get("digest") == q.digest:
+    seen = record["data"]
+    sizes = seen.get("queries"), seen.get("documents")
+    # the digest, which reads all features, is computed only for data of the same size
+    if sizes == (q.n_queries, q.n_docs) and seen.get("digest") == q.digest:
         warn(
             "calibrated on the training data of the model, which its scores fit better than other queries: "
             "the probabilities are too extreme.",
@@ -86,23 +88,24 @@ def warn_of_labels(q: Queries) -> None:
             )
 
 
-def query_weights(values: Any, q: Queries, name: str) -> Float64Array | None:
+def query_weights(values: Any, q: Queries) -> Float64Array | None:
     """Weights of queries, from a mapping by query id or an array in order of first appearance."""
     if values is None:
         return None
     if hasattr(values, "to_dict") and type(getattr(values, "index", None)).__name__ != "RangeIndex":
-        values = values.to_dict()  # a pandas Series by query id, sorted as groupby returns it
+        # A pandas Series from groupby is sorted by query id, so its positions say nothing about ours.
+        values = values.to_dict()
     if isinstance(values, dict):
         missing = [query for query in q.query_ids if query not in values]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise InputError(
-                f"{name} has no entry for query {missing[0]!r}{more}; "
+                f"query_weight has no entry for query {missing[0]!r}{more}; "
                 "it needs a weight for every query id, or pass an array, for a Series x as x.to_numpy()."
             )
         values = [values[query] for query in q.query_ids]
     advice = "For one weight per row pass sample_weight= instead."
-    return weights_of(values, q.n_queries, name, "query in order of first appearance", advice)
+    return weights_of(values, q.n_queries, "query_weight", "query in order of first appearance", advice)
 
 
 def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | None:
@@ -112,6 +115,7 @@ def row_weights(q: Queries, by_document: Any, by_query: Any) -> Float64Array | N
     weights = np.ones(q.n_docs) if by_document is None else np.array(by_document, dtype=np.float64)
     if by_query is not None:
         weights *= np.repeat(np.asarray(by_query, dtype=np.float64), np.diff(q.qptr))
+    # The mean is 1, so that a ridge penalty means the same with and without weights.
     mean = weights.mean()
     return None if mean == 0.0 else weights / mean
 
@@ -147,8 +151,10 @@ def _unwrapped(values: Any) -> Any:
     return values[0] if wrapped else values
 
 
-_VECTORS = 4  # with a value per feature: weights, gradient, step and scale at least
-_HIGHEST_LABEL = {"float32": 100, "float64": 256}  # by the type of features, and of scores as large as gains
+# A training holds at least this number of vectors with a value per feature: weights, gradient, step, scale.
+_VECTORS = 4
+# Scores may grow as large as gains, 2^label, and must stay finite in the type of the features.
+_HIGHEST_LABEL = {"float32": 100, "float64": 256}
 
 
 def check_trainable(q: Data) -> None:
@@ -196,7 +202,7 @@ def check_valid(valid: Data, q: Data, *, allow_missing: bool = False) -> None:
             "must have the same ones.",
             Advice("n-features"),
         )
-    check_names(valid, q.feature_names, "the validation data")
+    check_names(valid.feature_names, q.feature_names, "the validation data")
     check_finite(valid, "the validation data", allow_missing=allow_missing)
 
 
@@ -227,7 +233,8 @@ def check_reached(measure: Any, q: Data) -> None:
 
 
 def _check_surrogate(value: Any, name: str, owner: str) -> Any:
-    if callable(value):  # a class, or a function: `surrogate_of` says what is needed instead
+    # A class or a function passes here, because `surrogate_of` explains what is needed instead.
+    if callable(value):
         return value
     wanted, example = "a name, or an object with value_and_grad", "'ApproxNDCG'"
     return option(
@@ -283,18 +290,19 @@ def surrogate_of(given: Any) -> Any:
         raise _refusal(given, error) from None
 
 
-def _refusal(given: str, error: InputError) -> InputError:
+def _refusal(text: str, error: InputError) -> InputError:
     """The error for a text that names no surrogate: another one if it names a measure."""
-    if IN_MODULE.fullmatch(given):  # a measure of that name would be imported, and the text may be a file's
+    # Parsing it as a measure would import the module, and the text may come from a model file.
+    if IN_MODULE.fullmatch(text):
         return error
     try:
-        measure = parse_measure(given)
+        measure = parse_measure(text)
     except InputError:
         return error
     alternatives = (n for n, cls in classes(SURROGATES).items() if type(cls().measure) is type(measure))
     alternative = next(alternatives, "ApproxNDCG")
     return InputError(
-        f"surrogate={given!r} is a measure, which has no gradient; a surrogate takes its place. Type "
+        f"surrogate={text!r} is a measure, which has no gradient; a surrogate takes its place. Type "
         f"surrogate={alternative!r}, and measure={measure.name!r} in fit to report the measure."
     )
 
@@ -312,7 +320,8 @@ def measure_of(surrogate: Any) -> RankingMeasure:
 def goal_of(given: Any) -> RankingMeasure:
     """Return the measure to train for; `InputError` if it is only for reports."""
     goal = parse_measure(given)
-    if getattr(goal, "instead", ""):  # a measure that the user defined need not have it
+    # The attribute is optional, since measures that users define need not have it.
+    if getattr(goal, "instead", ""):
         raise InputError(
             f"{goal.name} is for reports and cannot be trained for; train for another measure, e.g. "
             f"{goal.instead}, and then evaluate with {goal.name}."
@@ -444,8 +453,8 @@ def _check_stopping(ranker: Any, valid: Any, rounds: Any) -> None:
 def _joined(callbacks: Callback | Sequence[Callback | None]) -> Callback:
     """One callback that calls several; any of them ends the training."""
     several: Sequence[Any] = callbacks if isinstance(callbacks, list | tuple) else [callbacks]
-    given = [callback for callback in several if callback is not None]
-    for callback in given:
+    watchers = [callback for callback in several if callback is not None]
+    for callback in watchers:
         if not callable(callback):
             raise InputError(
                 f"callback={callback!r}: a function of one step is needed, or a list of such functions; type "
@@ -453,7 +462,8 @@ def _joined(callbacks: Callback | Sequence[Callback | None]) -> Callback:
             )
 
     def watch(step: Step) -> bool:
-        return any([bool(callback(step)) for callback in given])  # a list: all of them see the step
+        # The list calls every callback; a generator would stop at the first that ends the training.
+        return any([bool(callback(step)) for callback in watchers])
 
     return watch
 

@@ -97,16 +97,21 @@ def _unfitted(kind: Any, model: FittedModel) -> Any:
     training = model.training
     names, stored = kind.saved_parameters, training["parameters"]
     check(stored, {name: str if name == "trainer" else object for name in names}, "parameters")
-    settings = {name: stored[name] for name in names}
-    if isinstance(model.model, MLPModel):  # its layers are parameters of the ranker too
-        settings |= asdict(model.model)
+    hyperparameters = {name: stored[name] for name in names}
+    # The layers are fields of the model and parameters of the ranker; the file holds them once.
+    if isinstance(model.model, MLPModel):
+        hyperparameters |= asdict(model.model)
     parsed: dict[str, Any] = {"surrogate": training["surrogate"]}
     try:
-        settings |= {name: from_entries(name, settings[name]) for name in CONSTRAINTS if name in settings}
-        if _OBJECT.fullmatch(settings.get("trainer", "")):
+        hyperparameters |= {
+            name: from_entries(name, hyperparameters[name]) for name in CONSTRAINTS if name in hyperparameters
+        }
+        if _OBJECT.fullmatch(hyperparameters.get("trainer", "")):
             # one that is not known here stays text, which fit rejects and predict does not need
-            parsed["trainer"] = trainer_from(settings.pop("trainer"))
-        ranker = kind(**settings, random_state=training["seed"])
+            parsed["trainer"] = trainer_from(hyperparameters.pop("trainer"))
+        # The constructor checks nothing, so the parameters are checked here, before texts are replaced by
+        # objects.
+        ranker = kind(**hyperparameters, random_state=training["seed"])
         ranker.check_parameters()
     except ValueError as error:
         raise InputError(f"parameters: {error}") from error
@@ -120,7 +125,8 @@ def _surrogate(ranker: Any, training: Any) -> Any:
         return surrogate if smoothing is None else surrogate.at(smoothing)
     except (InputError, AttributeError) as error:
         named = _OBJECT.fullmatch(training["surrogate"])
+        # Without this distinction a damaged name of a surrogate of directrix would pass for one of the user.
         is_users = isinstance(ranker.measure_, UndefinedMeasure) or (named and named["own"])
-        if named and (is_users or named["name"].lower() not in {known.lower() for known in SURROGATES}):
+        if named and (is_users or named["name"].lower() not in {name.lower() for name in SURROGATES}):
             return None
         raise InputError(f"surrogate: {error}") from error

@@ -20,7 +20,9 @@ from directrix.measures.bootstrap import equal_signs_p
 from directrix.models.rows import scores_of
 from directrix.types import Float64Array, Measure, Model
 
-_ROUNDING = 1e-12  # of values of a measure, and relative deviation of equal values, whose mean is rounded
+# Differences of a measure up to this size are rounding errors; a standard deviation is compared with it
+# relative to the mean, because equal values deviate from their rounded mean.
+_ROUNDING = 1e-12
 
 
 def mean_over_queries(values: Float64Array, weights: Float64Array | None = None) -> float:
@@ -38,6 +40,7 @@ def mean_and_error(values: Float64Array) -> tuple[float, float]:
     if len(values) < 2:
         return (float(values[0]) if len(values) else 0.0), math.nan
     mean, deviation = float(values.mean()), float(values.std(ddof=1))
+    # Up to five equal values are no evidence of a small error: their sign test has p > 0.05.
     is_unknown = mean and deviation <= _ROUNDING * abs(mean) and equal_signs_p(len(values)) > 0.05
     return mean, math.nan if is_unknown else deviation / len(values) ** 0.5
 
@@ -46,8 +49,8 @@ def values_of(measure: Measure, scores: Float64Array, q: Queries) -> Float64Arra
     """Value of a measure for every query."""
     # a measure that the user defined need not take identifiers, which only break ties
     check_gains(q, measure)
-    known = {"doc_ids": q.doc_ids} if isinstance(measure, RankingMeasure) else {}
-    return measure(scores, q.labels, q.qptr, **known)
+    identifiers = {"doc_ids": q.doc_ids} if isinstance(measure, RankingMeasure) else {}
+    return measure(scores, q.labels, q.qptr, **identifiers)
 
 
 def mean_of(measure: Measure, scores: Float64Array, q: Queries, weights: Float64Array | None = None) -> float:
@@ -74,6 +77,7 @@ def can_choose(measure: Measure, valid: Any) -> bool:
     """Whether a measure has other values for other rankings of validation queries, or no value at all."""
     q = valid.judged()
     values = evaluator_of(measure, q)
+    # The best order, the worst, and two by position: a measure that is equal for all of these cannot choose.
     rows = np.arange(float(q.n_docs))
     first, *others = (np.nan_to_num(values(scores)) for scores in (q.labels, -q.labels, rows, -rows))
     differs = any((np.abs(first - other) > _ROUNDING).any() for other in others)

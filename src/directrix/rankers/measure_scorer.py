@@ -53,7 +53,8 @@ def make_scorer(
     """
     parsed = parse_measure(measure)
     scorer = MeasureScorer(parsed, convention)
-    evaluate(parsed, [0.0, 1.0], [0.0, 1.0], qid=[0, 0], convention=convention)  # rejects its name now
+    # One tiny evaluation rejects an unknown convention now, before a search has trained anything.
+    evaluate(parsed, [0.0, 1.0], [0.0, 1.0], qid=[0, 0], convention=convention)
     return scorer
 
 
@@ -81,7 +82,8 @@ class MeasureScorer:
                 "sklearn.set_config(enable_metadata_routing=True), and hand qid on: "
                 "cross_validate(..., params={'qid': qid, 'groups': qid}) or search.fit(X, y, qid=qid)."
             )
-        by_query = isinstance(estimator, Ranker)  # which may scale by query
+        # A ranker may scale its features by query, so it needs the query of every row.
+        by_query = isinstance(estimator, Ranker)
         scores = estimator.predict(X, qid=qid) if by_query else estimator.predict(X)
         values = evaluate(self.measure, scores, y, qid=qid, convention=self.convention)
         return float(next(iter(values.values())))

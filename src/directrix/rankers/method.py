@@ -106,6 +106,7 @@ class Method:
             return True
         try:
             surrogate = kernel_surrogate(self._surrogate(self.fixed, None))
+            # Preparing the smallest list with weights raises an error if the surrogate does not support them.
             surrogate.prepare(np.array([1.0, 0.0]), np.array([0, 2]), np.ones(2))
         except InputError:
             return False
@@ -135,21 +136,21 @@ class Method:
         measure = None if measure is None else parse_measure(measure)
         chosen = {**self.fixed, **settings}
         of_ranker = self._of_ranker
-        given = {name: chosen[name] for name in of_ranker if name in chosen}
+        arguments = {name: chosen[name] for name in of_ranker if name in chosen}
         if "trainer" in of_ranker:
-            given.setdefault("trainer", self.trainer)
+            arguments.setdefault("trainer", self.trainer)
         elif callable(self.trainer):
-            given["trainer"] = self.trainer(**self._given(self._of_trainer, chosen, measure))
-        return KINDS[self.model].load()(self._surrogate(chosen, measure), **given)
+            arguments["trainer"] = self.trainer(**self._given(self._of_trainer, chosen, measure))
+        return KINDS[self.model].load()(self._surrogate(chosen, measure), **arguments)
 
     def check_settings(self, names: Mapping[str, Any]) -> None:
         """Raise `InputError` for a setting that this method does not have."""
-        known = self.settings if names else ()
+        allowed = self.settings if names else ()
         for name in names:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
+            if name not in allowed:
+                near = difflib.get_close_matches(name, allowed, n=1)
                 raise InputError(
-                    f"method {self.name!r} has no setting {name!r}; it has {', '.join(known)}."
+                    f"method {self.name!r} has no setting {name!r}; it has {', '.join(allowed)}."
                     + (f" Did you mean {near[0]!r}?" if near else "")
                 )
 
@@ -194,18 +195,20 @@ class Method:
         hidden = {"trainer", "max_iter"} if callable(self.trainer) else set()
         return tuple(name for name in KINDS[self.model].settings if name not in hidden)
 
-    def _surrogate(self, settings: Mapping[str, Any], measure: RankingMeasure | None) -> Any:
+    def _surrogate(self, hyperparameters: Mapping[str, Any], measure: RankingMeasure | None) -> Any:
         if self.surrogate is None:
-            return settings.get("surrogate")
-        return self.surrogate(**self._given(self._of_surrogate, settings, measure))
+            return hyperparameters.get("surrogate")
+        return self.surrogate(**self._given(self._of_surrogate, hyperparameters, measure))
 
     def _given(
-        self, names: tuple[str, ...], settings: Mapping[str, Any], measure: RankingMeasure | None
+        self, names: tuple[str, ...], hyperparameters: Mapping[str, Any], measure: RankingMeasure | None
     ) -> dict[str, Any]:
         """Settings of these names: from the measure where it has them, unless they are set."""
         measured = {name: getattr(measure, name, None) for name in self.from_measure} | {"measure": measure}
-        given = {name: value for name, value in measured.items() if value is not None} | dict(settings)
-        return {name: given[name] for name in names if name in given}
+        values = {name: value for name, value in measured.items() if value is not None} | dict(
+            hyperparameters
+        )
+        return {name: values[name] for name in names if name in values}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,8 +225,8 @@ class Auto(Method):
     @property
     def settings(self) -> tuple[str, ...]:
         """Names of the settings of all parts."""
-        every = {part.name: part for parts in self.tries.values() for part in parts}
-        return tuple(dict.fromkeys(name for part in every.values() for name in part.settings))
+        every = {member.name: member for members in self.tries.values() for member in members}
+        return tuple(dict.fromkeys(name for member in every.values() for name in member.settings))
 
     def parts(self, measure: RankingMeasure | None) -> tuple[Method, ...]:
         """Return the methods that suit the measure and take it."""
@@ -240,7 +243,7 @@ class Auto(Method):
         return super().describe() | {
             "selection": "the requested measure, on validation queries",
             "keeps": "what the chosen method keeps",
-            "tries": {name: [part.name for part in parts] for name, parts in self.tries.items()},
+            "tries": {name: [member.name for member in members] for name, members in self.tries.items()},
         }
 
     def ranker(self, *, measure: RankingMeasure | str | None = None, **settings: Any) -> Any:

@@ -83,13 +83,15 @@ _yeti = partial(
     selection="nDCG@10",
 )
 _YUE = "Yue, Finley, Radlinski & Joachims (2007), doi:10.1145/1277741.1277790"
-_QUANTILES = tuple(step / 51.0 for step in range(1, 51))  # 50 evenly spaced values between 0 and 1
+# These are 50 evenly spaced values between 0 and 1, without both ends.
+_QUANTILES = tuple(step / 51.0 for step in range(1, 51))
 
 
 def _cutting_planes(
     C: float = 1.0, epsilon: float = 1e-3, slack: Literal["one", "each"] = "one", max_iter: int = 2000
 ) -> CuttingPlane:
-    return CuttingPlane(epsilon, slack, max_iter, C)  # with C it brings its own penalty
+    # The trade-off C replaces the penalty l2, which the method therefore does not have.
+    return CuttingPlane(epsilon, slack, max_iter, C)
 
 
 _hinge = partial(
@@ -475,29 +477,31 @@ def method(name: Any) -> Method:
         return user_method(name)
     if named := imported(name):
         return user_method(named[1], named[0])
-    parts = [part.strip() for part in name.split(",") if part.strip()]
-    if parts and "," in name:
-        return _several([method(part) for part in parts])
+    names = [text.strip() for text in name.split(",") if text.strip()]
+    if names and "," in name:
+        return _several([method(text) for text in names])
     if name.lower() not in _FOLDED:
         near = difflib.get_close_matches(name.lower(), _FOLDED, n=1)
         meant = f"did you mean {_FOLDED[near[0]].name!r}?" if near else ""
         word = re.sub(r"[\W_]", "", name.lower())
-        if equivalent := next((own for words, own in _ELSEWHERE.items() if word in words.split()), None):
+        if equivalent := next(
+            (name_here for words, name_here in _ELSEWHERE.items() if word in words.split()), None
+        ):
             meant = f"its equivalent here is {equivalent}."
         meant = meant or f"the methods are {', '.join(m.name for m in _METHODS)}."
         raise InputError(f"method {short_text(name)} is not known; {meant}")
     return _FOLDED[name.lower()]
 
 
-def _several(parts: list[Method]) -> Method:
+def _several(chosen: list[Method]) -> Method:
     """Return one method that tries all of these."""
-    unique = tuple(dict.fromkeys(parts))
+    unique = tuple(dict.fromkeys(chosen))
     if len(unique) == 1:
         return unique[0]
     if _AUTO in unique:
         raise InputError("auto cannot be in a list of methods, since it tries several itself. Give it alone.")
     return Auto(
-        name=", ".join(part.name for part in unique),
+        name=", ".join(member.name for member in unique),
         source="the grids of the methods",
         cost=_AUTO.cost,
         use_when="you want the best of these methods",

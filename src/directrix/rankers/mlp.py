@@ -153,5 +153,6 @@ class MLPRanker(GradientRanker):
         # half of them would be 0 at the nearest point within the bounds
         turned = np.where(bounds.nearest(start) == start, start, -start)
         for width, layer in zip(self.hidden, model.layers(turned, n_features)[1:], strict=True):
-            layer.weights[:width] /= width**0.5  # of one sign they add up, of both they would cancel out
+            # Weights of both signs cancel out on average; those of one sign add up, so they are made smaller.
+            layer.weights[:width] /= width**0.5
         return turned

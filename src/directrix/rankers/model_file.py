@@ -44,6 +44,7 @@ from directrix.types import Float64Array, Status
 FORMAT = "directrix/1"
 _HINT = "Save the model again with ranker.save(path), or train it again."
 _COUNTS = range(1, 1 << 31)
+# Counts in a record fit into signed integers of 64 bits, and those of a model into 32 bits.
 _SIZES = range(1 << 63)
 
 # JSON of numbers shrinks to a third or a tenth of its size; a small file may hold nothing but zeros
@@ -219,6 +220,7 @@ def _model_of(content: Any) -> FittedModel:
 
 def _members(stored: list[Any], count: int) -> tuple[FittedModel, ...]:
     members = []
+    # A member is a whole model, so an ensemble is read by reading its members.
     for place, content in enumerate(stored):
         try:
             member = _model_of(content)
@@ -313,6 +315,7 @@ def _calibration(content: Any) -> Calibration | None:
 def _parse(path: Path) -> Any:
     with readable(path), path.open("rb") as file:
         opener = decompressor(file.peek())
+        # Reading stops at this size, so a small file cannot unpack to more than the memory.
         most = _LARGEST_UNPACKED + _MOST_PER_BYTE * path.stat().st_size
         content = file.read() if opener is None else opener(file).read(most + 1)
     if opener and len(content) > most:

@@ -43,25 +43,28 @@ def trainer_of(ranker: Any, goal: RankingMeasure) -> Trainer:
 
 def trainer_named(ranker: Any) -> Any:
     """Return the trainer that a ranker was given, or the one that its name means."""
-    given = getattr(ranker, "_default_trainer", None) if ranker.trainer is None else ranker.trainer
-    if not isinstance(given, str):
-        return given
-    kind = _NAMED[given]
+    trainer = getattr(ranker, "_default_trainer", None) if ranker.trainer is None else ranker.trainer
+    if not isinstance(trainer, str):
+        return trainer
+    kind = _NAMED[trainer]
+    # max_iter=0 keeps the start without a trainer, which itself needs at least one step.
     return kind(**{kind.budget: max(int(ranker.max_iter), 1)})
 
 
 def _completed(trainer: Any, rest: Mapping[str, Any]) -> Any:
     """A trainer, and those that it wraps, with values for the fields that are None."""
-    if not is_dataclass(trainer):  # it is the user's
+    # A trainer of the user may be any object, which is left as it is.
+    if not is_dataclass(trainer):
         return trainer
-    known = {field.name: getattr(trainer, field.name) for field in fields(trainer)}
-    new = {name: value for name, value in rest.items() if known.get(name, value) is None}
-    if "trainer" in known:
-        new["trainer"] = _completed(known["trainer"], rest)
-    if all(value is known[name] for name, value in new.items()):
+    current = {field.name: getattr(trainer, field.name) for field in fields(trainer)}
+    new = {name: value for name, value in rest.items() if current.get(name, value) is None}
+    if "trainer" in current:
+        new["trainer"] = _completed(current["trainer"], rest)
+    if all(value is current[name] for name, value in new.items()):
         return trainer
     completed: Any = replace(trainer, **new)  # type: ignore[type-var]
-    vars(completed).update({name: value for name, value in vars(trainer).items() if name not in known})
+    # A user's trainer may hold attributes that are no fields, which `replace` does not copy.
+    vars(completed).update({name: value for name, value in vars(trainer).items() if name not in current})
     return completed
 
 
@@ -72,7 +75,8 @@ def planned_steps(ranker: Any) -> int | None:
     trainer = trainer_named(ranker)
     if hasattr(trainer, "smoothings"):
         return len(trainer.smoothings)
-    if getattr(ranker._surrogate(), "has_cut", False):  # it is trained in stages that may converge
+    # A surrogate with a cut-off is trained in stages, each of which may converge early.
+    if getattr(ranker._surrogate(), "has_cut", False):
         return None
     return getattr(trainer, getattr(trainer, "budget", ""), None)
 
@@ -85,8 +89,8 @@ def measure_set(trainer: Any) -> RankingMeasure | None:
 
 def takes_bounds(trainer: Trainer | str) -> bool:
     """Whether a trainer, or the one that it wraps, keeps parameters within the bounds of an objective."""
-    known = _NAMED.get(trainer) if isinstance(trainer, str) else _innermost(trainer)
-    return bool(getattr(known, "takes_bounds", False))
+    kind = _NAMED.get(trainer) if isinstance(trainer, str) else _innermost(trainer)
+    return bool(getattr(kind, "takes_bounds", False))
 
 
 def _innermost(trainer: Any) -> Any:

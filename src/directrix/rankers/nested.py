@@ -24,29 +24,30 @@ def with_nested(name: str, value: Any, changes: Mapping[str, Any]) -> Any:
 
     ``changes`` are by field, or by the path to a field of a dataclass in it: ``"trainer__max_iter"``.
     """
-    known = _fields(value)
-    if not known:
+    current = _fields(value)
+    if not current:
         raise InputError(
             f"{name}={value!r} has no parameters that could be set; give an object that has them, e.g. "
             "surrogate=ApproxNDCG(alpha=5.0) or trainer=LBFGS(max_iter=50)."
         )
     new: dict[str, Any] = {}
     inner: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-    for path, given in changes.items():
+    for path, entry in changes.items():
         field, _, rest = path.partition("__")
-        if field not in known:
+        if field not in current:
             raise InputError(
                 f"{name}__{field}: {value!r} does not have this parameter; it has "
-                f"{', '.join(known)}. Type ranker.get_params() to see all names."
+                f"{', '.join(current)}. Type ranker.get_params() to see all names."
             )
         if rest:
-            inner[field][rest] = given
+            inner[field][rest] = entry
         else:
-            new[field] = given
+            new[field] = entry
     for field, more in inner.items():
-        new[field] = with_nested(f"{name}__{field}", new.get(field, known[field]), more)
+        new[field] = with_nested(f"{name}__{field}", new.get(field, current[field]), more)
+    # Equal values keep the given object, and so a name such as "ListNet" stays a text in the parameters.
     is_same = all(
-        type(new[field]) is type(known[field]) and repr(new[field]) == repr(known[field]) for field in new
+        type(new[field]) is type(current[field]) and repr(new[field]) == repr(current[field]) for field in new
     )
     return value if is_same else replace(value, **new)
 

@@ -37,6 +37,7 @@ def training_record(
     seed, result = ranker.random_state, trained.result
     smoothing = last_smoothing(result)
     used = {name: getattr(ranker, name) for name in ranker.saved_parameters}
+    # Training may use other values than the parameters, such as the weights of a start; those are recorded.
     used |= {"patience": training.patience, **trained.parameters}
     return {
         "measure": repr(training.measure),
@@ -164,7 +165,8 @@ def _text(value: Any) -> str:
         return repr(value) if module.startswith("directrix.") else f"{module}:{value!r}"
 
 
-@cache  # it reads files, for as long as some trees take
+# Reading the versions of packages opens files, which takes as long as growing some trees.
+@cache
 def _versions() -> dict[str, str]:
     """Return the versions on which numbers depend."""
     packages = {name: version(name) for name in ("numpy", "scipy", "numba")}

@@ -26,8 +26,10 @@ from directrix.data.frames import (
 from directrix.data.grouping import require_queries
 from directrix.data.queries import Queries, filled
 from directrix.errors import InputError
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import explain_rejected
 
+# An infinite or missing value is found later, where the error names its row, query and column.
 _ROWS: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": [np.float64, np.float32],
@@ -35,28 +37,29 @@ _ROWS: dict[str, Any] = {
 }
 
 
-def queries_of(  # noqa: PLR0913
+def queries_of(
     ranker: Any,
     X: Any,
     *labels: Any,
     qid: Any = None,
     group: Any = None,
-    categories: Categories | None = None,
+    like: FittedModel | Queries | None,
     missing: str | None = None,
-    reset: bool = False,
     prefix: str = "",
 ) -> Queries:
     """Return rows as queries; without labels, which are then 0, they may also lack qid and group.
 
-    The features get the names of ``feature_names_in_`` of the ranker, and those that had ``categories`` in
-    training are coded. With ``reset`` the ranker takes number and names of its features from the rows.
+    The features get the names of ``feature_names_in_`` of the ranker, and those that have categories in the
+    model or the queries ``like`` are coded. Without ``like`` the ranker takes number and names of its
+    features from the rows.
     ``missing`` is the caller's rule; without one that of the model decides, or in training whether any values
     are missing. Messages call the queries of the rows ``prefix`` + "qid".
     """
-    known = () if reset else getattr(ranker, "feature_names_in_", ())
+    reset = like is None
+    trained = () if reset else getattr(ranker, "feature_names_in_", ())
     if are_dicts(X):
-        X = columns_of_rows(X, known)
-    X, coded = encoded(X, _columns_with_texts(X, known, categories))
+        X = columns_of_rows(X, trained)
+    X, coded = encoded(X, _columns_with_texts(X, trained, None if like is None else like.categories))
     if labels:
         X, y = _checked_rows(ranker, X, *labels, reset=reset)
         require_queries(qid, group, len(y), prefix)
@@ -71,9 +74,9 @@ def queries_of(  # noqa: PLR0913
     return filled(replace(queries, categories=by_column(coded, names or ()), missing=rule))
 
 
-def _columns_with_texts(X: Any, known: Any, categories: Categories | None) -> list[Any]:
+def _columns_with_texts(X: Any, trained: Any, categories: Categories | None) -> list[Any]:
     """Return the columns that held categories in training and now hold text, or missing values alone."""
-    names = [name for name, texts in zip(known, categories or (), strict=False) if texts is not None]
+    names = [name for name, texts in zip(trained, categories or (), strict=False) if texts is not None]
     columns = columns_of(X) if names and is_frame(X) else {}
     cells = {name: cells_of(columns.get(name, ())) for name in names}
     return [
@@ -88,17 +91,18 @@ def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
 
     Columns of a dict are taken by name, in any order. Raises as `sklearn.utils.validation.validate_data`.
     """
-    settings = {**_ROWS, "y_numeric": True} if labels else _ROWS
-    for given in labels:
-        reject_masked(given, "y")
+    arguments = {**_ROWS, "y_numeric": True} if labels else _ROWS
+    for values in labels:
+        reject_masked(values, "y")
     if getattr(getattr(X, "dtype", None), "names", None):
         raise InputError(f"X has records of dtype {X.dtype}; one number in each cell is needed.")
     X = unmasked(X)
-    if isinstance(X, list | tuple):  # None and pandas.NA are missing, as in frames
+    if isinstance(X, list | tuple):
+        # None and pandas.NA are missing in lists, as they are in frames
         X = as_floats(X, "X", "a row of numbers per document")
     if not is_dict(X):
         try:
-            return validate_data(ranker, collected(X), *labels, reset=reset, **settings)
+            return validate_data(ranker, collected(X), *labels, reset=reset, **arguments)
         except OverflowError as error:
             raise InputError(
                 f"X or y holds a number that is not a float ({error}); numbers up to 1e308 are needed. Type "
@@ -107,17 +111,18 @@ def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
         except (TypeError, ValueError) as error:
             explain_rejected(X, labels, () if reset else getattr(ranker, "feature_names_in_", ()), error)
             raise
-    known = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
-    if set(known) != set(X):
+    names = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
+    if set(names) != set(X):
         raise InputError(
             f"X has the columns {', '.join(map(str, X))}; those of the training data, "
-            f"{', '.join(map(str, known))}, are needed. Give {{name: X[name] for name in "
+            f"{', '.join(map(str, names))}, are needed. Give {{name: X[name] for name in "
             "ranker.feature_names_in_}."
         )
-    with warnings.catch_warnings():  # an array has no names
+    # scikit-learn would warn that an array has no names; those of the dict have just been compared
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-        rows = matrix_of({name: X[name] for name in known})
-        checked = validate_data(ranker, rows, *labels, reset=reset, **settings)
-    if reset and all(isinstance(name, str) for name in known):
-        ranker.feature_names_in_ = np.array(known, dtype=object)
+        rows = matrix_of({name: X[name] for name in names})
+        checked = validate_data(ranker, rows, *labels, reset=reset, **arguments)
+    if reset and all(isinstance(name, str) for name in names):
+        ranker.feature_names_in_ = np.array(names, dtype=object)
     return checked

@@ -260,12 +260,14 @@ def _of_scaled(scale: Any, model: AnyModel | None, params: Float64Array) -> _Sco
     is_linear = isinstance(scale, Scale) and scale.center is not None and scale.kind != "log"
     if not isinstance(model, LinearModel) or not is_linear:
         return scaled
+    # A linear scale is folded into the weights, so a list is scored by one product.
     weights = params * inverse(np.array(scale.width))
     constant = float(weights @ np.array(scale.center))
 
     def folded(X: Array) -> Float64Array:
         found = X @ weights - constant
-        return found if has_finite_sum(found) else scaled(X)  # a missing value needs the scale itself
+        # A missing value needs the scale itself, which the folded weights have lost.
+        return found if has_finite_sum(found) else scaled(X)
 
     return folded
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,14 +20,16 @@ from directrix.models.trees import Trees
 from directrix.types import Array, Data, Float64Array
 
 
-def check_names(q: Data, names: Iterable[str] | None, which: str = "the data") -> None:
+def check_names(
+    names: tuple[str, ...] | None, trained: tuple[str, ...] | None, which: str = "the data"
+) -> None:
     """Raise `InputError` if data have other feature names than a model, or another order of them."""
-    if q.feature_names is None or names is None or q.feature_names == (known := tuple(names)):
+    if names is None or trained is None or names == trained:
         return
-    column = next(i for i, pair in enumerate(zip(q.feature_names, known, strict=True)) if pair[0] != pair[1])
+    column = next(i for i, pair in enumerate(zip(names, trained, strict=True)) if pair[0] != pair[1])
     raise InputError(
-        f"{feature_label(column)} of {which} is {q.feature_names[column]!r}, of the training data "
-        f"{known[column]!r}; both must have the same features in the same order.",
+        f"{feature_label(column)} of {which} is {names[column]!r}, of the training data "
+        f"{trained[column]!r}; both must have the same features in the same order.",
         Advice("by-position"),
     )
 
@@ -48,11 +50,12 @@ def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
 
 def check_learned(q: Any, unlearned: Array, rule: str, name: str) -> None:
     """Raise `InputError` at the first missing value of an ``unlearned`` feature, unless it was allowed."""
-    has_infinite = any(np.isinf(one.value) for one in q.flaws)  # always an error, of its own
+    # An infinite value is always an error, whose message comes from `check_finite`.
+    has_infinite = any(np.isinf(entry.value) for entry in q.flaws)
     if q.missing != "error" or not missing_values(q) or has_infinite:
         return
     flaws = flaws_of(q.features, q.qptr, q.rows, unlearned)
-    flaw = next((one for one in flaws if np.isnan(one.value)), None)
+    flaw = next((entry for entry in flaws if np.isnan(entry.value)), None)
     if flaw is not None:
         is_whole = rule == "error"
         raise InputError(
@@ -95,24 +98,25 @@ def matched(q: Any, categories: Categories | None, which: str = "the data") -> A
         return q
     none = (None,) * q.n_features
     features, notes = q.features.copy(), []
-    for column, (own, wanted) in enumerate(zip(q.categories or none, categories or none, strict=True)):
-        if own == wanted:
+    for column, (ours, wanted) in enumerate(zip(q.categories or none, categories or none, strict=True)):
+        if ours == wanted:
             continue
         name = feature_label(column, q.feature_names)
-        if own is None or wanted is None:
-            have, needed = ("numbers", "categories") if own is None else ("categories", "numbers")
+        if ours is None or wanted is None:
+            have, needed = ("numbers", "categories") if ours is None else ("categories", "numbers")
             raise InputError(
                 f"{name} of {which} holds {have}, the model was trained on {needed} in it; give "
                 "a frame or a table with the columns of the training data."
             )
-        table = np.array([*map(place_among(wanted), own), np.nan])
-        codes = np.nan_to_num(features[:, column], nan=len(own)).astype(np.int64)
+        # The table maps our codes to those of the model; its last entry is for missing values.
+        table = np.array([*map(place_among(wanted), ours), np.nan])
+        codes = np.nan_to_num(features[:, column], nan=len(ours)).astype(np.int64)
         features[:, column] = table[codes]
-        unseen = codes[np.isnan(table[codes]) & (codes < len(own))]
+        unseen = codes[np.isnan(table[codes]) & (codes < len(ours))]
         if len(unseen):
             notes.append(
-                f"{len(unseen):,} of {np.count_nonzero(codes < len(own)):,} values of {name} are categories "
-                f"that the model has not seen (e.g. {short_text(own[unseen[0]])})"
+                f"{len(unseen):,} of {np.count_nonzero(codes < len(ours)):,} values of {name} are categories "
+                f"that the model has not seen (e.g. {short_text(ours[unseen[0]])})"
             )
     if notes:
         warn(f"{which}: {'; '.join(notes)}; they count as missing.")
@@ -175,8 +179,8 @@ def scores_by(model: Any, params: Float64Array, q: Queries) -> Float64Array:
     if isinstance(model, MLPModel):
         of_network: Float64Array = scores_of(model, params[None], q.features)[0]
         return of_network
-    parts = blocks(q.features, q.qptr)
-    scores = [model.forward(params, row_slice(rows, 0, rows.shape[0]))[0] for _, rows in parts]
+    row_blocks = blocks(q.features, q.qptr)
+    scores = [model.forward(params, row_slice(rows, 0, rows.shape[0]))[0] for _, rows in row_blocks]
     return np.concatenate(scores).astype(np.float64)
 
 
@@ -190,6 +194,7 @@ def ranks_some(fitted: Any, scaled: Any) -> bool:
         return True
     for queries in (scaled.take(np.arange(min(scaled.n_queries, _FEW_QUERIES))), scaled):
         scores = scores_by(fitted.model, fitted.params, queries)
+        # Empty queries have no first row, and reduceat would take that of the next query.
         first = queries.qptr[:-1][np.diff(queries.qptr) > 0]
         if (np.minimum.reduceat(scores, first) < np.maximum.reduceat(scores, first)).any():
             return True

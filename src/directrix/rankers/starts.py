@@ -35,6 +35,7 @@ def started_from(ranker: Any, start: Any, training: Training, name: str) -> Any:
 
 def _fit(start: Any, training: Training) -> Any:
     unfitted = clone(start)
+    # The features are scaled already, and a second scale would change what the weights mean.
     if "scale" in unfitted.get_params(deep=False):
         unfitted.set_params(scale=None)
     weights = {"doc_weight": training.doc_weight, "query_weight": training.query_weight}
@@ -49,6 +50,7 @@ def _check(model: Any, training: Training, name: str) -> None:
             f"{name} was fitted to {model.n_columns} scaled features, the data have "
             f"{queries.n_features}; fit it to the same features."
         )
+    # Two scales are compared by their fitted numbers: the same kind on other queries scales otherwise.
     theirs, ours = (None if scale is None else scale.to_json() for scale in (model.scale, training.scale))
     if theirs != ours:
         raise InputError(
@@ -56,7 +58,8 @@ def _check(model: Any, training: Training, name: str) -> None:
             f"{_scaling(training.scale)}: its parameters mean something else here. Fit both with scale=None, "
             f"or give {name} without fitting it: it is then fitted to the same features."
         )
-    check_names(queries, model.feature_names)
+    # scaled queries have lost their names, which the training keeps
+    check_names(training.names, model.feature_names)
     if model.categories != queries.categories:
         raise InputError(
             f"{name} was fitted to other categories; fit both to frames with the same ones, e.g. of a "

@@ -136,14 +136,15 @@ class StumpRanker(GradientRanker):
         return np.zeros(model.n_params)
 
     def _thresholds_of(self, q: Queries) -> list[Any]:
-        given = self.thresholds
-        if isinstance(given, Integral):
-            return quantile_thresholds(q.features, int(given))
+        thresholds = self.thresholds
+        if isinstance(thresholds, Integral):
+            return quantile_thresholds(q.features, int(thresholds))
         try:
-            rows = [np.array(row, dtype=np.float64) for row in given]
+            # One list of numbers and a list of lists differ by the dimension of their entries.
+            rows = [np.array(row, dtype=np.float64) for row in thresholds]
         except (TypeError, ValueError):
             raise InputError(
-                f"thresholds={given!r}: a number of thresholds is needed, or ascending numbers for all "
+                f"thresholds={thresholds!r}: a number of thresholds is needed, or ascending numbers for all "
                 "features, or one sequence of numbers per feature. Type e.g. thresholds=[0.25, 0.5, 0.75]."
             ) from None
         if all(row.ndim == 0 for row in rows):

@@ -13,7 +13,8 @@ from directrix.rankers.method import Method
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
 
-L2 = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)  # penalties that a linear method tries
+# A linear method tries these penalties, in units of the measure per squared weight.
+L2 = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
 def imported(text: str) -> tuple[str, Any] | None:
@@ -33,7 +34,7 @@ def user_method(value: Any, name: str = "") -> Method:
     if isinstance(value, Method):
         return value
     kind = value if isinstance(value, type) else type(value)
-    parts: dict[str, Any] = {
+    description: dict[str, Any] = {
         "name": name or kind.__name__,
         "source": f"{kind.__module__}.{kind.__qualname__}",
         "cost": "not stated",
@@ -48,14 +49,15 @@ def user_method(value: Any, name: str = "") -> Method:
             surrogate = parse_surrogate(fixed.get("surrogate"))
             if is_dataclass(surrogate) and not isinstance(surrogate, type):
                 fields = _fields(surrogate)
-                if not fields.keys() & fixed.keys():  # they are settings, as in a method by name
+                # Fields of the surrogate become hyperparameters of the method, as in a method by name.
+                if not fields.keys() & fixed.keys():
                     del fixed["surrogate"]
-                    return Method(**parts, model=model, surrogate=type(surrogate), fixed=fixed | fields)
-            return Method(**parts, model=model, fixed=fixed)
+                    return Method(**description, model=model, surrogate=type(surrogate), fixed=fixed | fields)
+            return Method(**description, model=model, fixed=fixed)
     if hasattr(kind, "value_and_grad"):
-        parts["surrogate"] = kind
+        description["surrogate"] = kind
     elif hasattr(kind, "minimize"):
-        parts |= {"surrogate": ApproxNDCG, "trainer": kind}
+        description |= {"surrogate": ApproxNDCG, "trainer": kind}
     elif hasattr(value, "resolved"):
         raise InputError(
             f"method {value.name!r} is an Entry, with settings and a grid for a comparison on folds.",
@@ -66,7 +68,7 @@ def user_method(value: Any, name: str = "") -> Method:
             f"method {name or short_text(value)} must be a surrogate (value_and_grad), a trainer (minimize), "
             f"a ranker of directrix, or the class of one, got a {type(value).__name__}. Type e.g. 'ListNet'."
         )
-    return Method(**parts, fixed={} if value is kind else _fields(value), grid={"l2": L2})
+    return Method(**description, fixed={} if value is kind else _fields(value), grid={"l2": L2})
 
 
 def _fields(value: Any) -> dict[str, Any]:
