@@ -124,6 +124,7 @@ def search(
     folds, selection = search_folds(queries, valid, weights, plan.folds, plan.seed)
     for data in () if is_sharded else (folds[0].train, folds[0].valid):
         check_measurable(measure, data)
+    # The baseline is evaluated on the same folds as the candidates, so both can be compared query by query.
     baseline = baseline_of(folds, measure, plan.seed)
     clock.total = len(plan.candidates)
     runs = successive_halving(plan.candidates, Runs(folds, measure, clock, plan.n_jobs))
@@ -131,16 +132,20 @@ def search(
 
     takes_ensembles = plan.engine is None or plan.engine.takes_ensembles
     may_blend = takes_ensembles and not (is_sharded or plan.single or plan.simple)
+    # The errors of one method's settings are correlated, so their mean would gain little.
     may_blend = may_blend and len({candidate.name for candidate in plan.candidates}) > 1
     chosen = choice(runs.trials, folds, measure, may_blend=may_blend, simple=plan.simple)
     is_refitted = valid is None and folds[0].train is not queries
     if chosen.members and is_refitted and not clock.is_stopped:
+        # All members are trained again, which may take longer than the whole search. The best one is then
+        # kept.
         seconds = _seconds_to_refit(chosen.members, queries.n_queries, folds)
         if seconds > clock.left:
             text = "an ensemble was left out: to train its members on all queries takes"
             runs.notes.append(f"{text} {seconds:.0f} s")
             chosen = Choice.of(chosen.best)
-    kept = set(map(id, chosen.kept))  # only the choice needs rankers and scores of the others
+    # The rankers and scores of the other trials were needed for the choice alone, and are released here.
+    kept = set(map(id, chosen.kept))
     trials = tuple(t if id(t) in kept else replace(t, rankers=(), scores=np.zeros(0)) for t in runs.trials)
 
     def final(trial: Trial) -> Any:
@@ -156,6 +161,7 @@ def search(
         ranker = KINDS["ensemble"].load().of_fitted(rankers, queries, measure)
     if is_refitted:
         selection += ", not trained again on all" if clock.is_stopped else ", then trained on all"
+    # All scores are set to 0 if a ranker gives all documents of a query the same score, so it orders nothing.
     if len(chosen.scores) and not chosen.scores.any():
         warn(
             "the chosen ranker gives all documents of a query the same score, so it ranks nothing. Give "
@@ -221,6 +227,7 @@ def _checked(plan: Plan, queries: Any, valid: Any, weights: Weights) -> Weights:
 
 def _seconds_to_refit(members: Sequence[Trial], n_queries: int, folds: Sequence[Fold]) -> float:
     """Seconds that training the members again on all queries takes."""
+    # The time of a trial is the sum over its folds, so it is scaled by the queries that all folds train on.
     n_trained = sum(fold.train.n_queries for fold in folds)
     return float(sum(trial.seconds * n_queries / n_trained for trial in members))
 
