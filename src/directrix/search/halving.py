@@ -256,10 +256,10 @@ def train_bags(candidates: Sequence[Candidate], runs: Runs) -> None:
     n_bags = int(min(rules.BAGS, runs.clock.left / max(best.seconds, 1e-9)))
     if n_bags < 2 or is_hopeless(best.values, runs.trials):
         return
-    settings = {**rules.BAG_SHARES, **_original(best, candidates).settings, "n_bags": n_bags}
+    hyperparameters = {**rules.BAG_SHARES, **_original(best, candidates).settings, "n_bags": n_bags}
     place = 1 + max(c.place for c in candidates)
     runs.clock.total += 1
-    runs.train([replace(best.candidate, settings=settings, is_anchor=True, place=place)])
+    runs.train([replace(best.candidate, settings=hyperparameters, is_anchor=True, place=place)])
 
 
 def nearest_setting(

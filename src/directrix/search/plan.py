@@ -226,7 +226,7 @@ def candidates_of(
     method.check_settings(fixed)
     methods = method.parts(measure)
     for name in _NO_EFFECT.keys() & fixed.keys():
-        if not (name == "patience" and any(part.keeps_best for part in methods)):
+        if not (name == "patience" and any(single_method.keeps_best for single_method in methods)):
             raise InputError(
                 f"{name} has no effect in a search: {_NO_EFFECT[name]}. Leave it out, or fit one ranker in "
                 f"Python: method({method.name!r}).ranker({name}={fixed[name]!r})."

@@ -124,7 +124,6 @@ def search(
     folds, selection = search_folds(queries, valid, weights, plan.folds, plan.seed)
     for data in () if is_sharded else (folds[0].train, folds[0].valid):
         check_measurable(measure, data)
-    # The baseline is evaluated on the same folds as the candidates, so both can be compared query by query.
     baseline = baseline_of(folds, measure, plan.seed)
     clock.total = len(plan.candidates)
     runs = successive_halving(plan.candidates, Runs(folds, measure, clock, plan.n_jobs))
@@ -137,8 +136,6 @@ def search(
     chosen = choice(runs.trials, folds, measure, may_blend=may_blend, simple=plan.simple)
     is_refitted = valid is None and folds[0].train is not queries
     if chosen.members and is_refitted and not clock.is_stopped:
-        # All members are trained again, which may take longer than the whole search. The best one is then
-        # kept.
         seconds = _seconds_to_refit(chosen.members, queries.n_queries, folds)
         if seconds > clock.left:
             text = "an ensemble was left out: to train its members on all queries takes"
@@ -161,7 +158,6 @@ def search(
         ranker = KINDS["ensemble"].load().of_fitted(rankers, queries, measure)
     if is_refitted:
         selection += ", not trained again on all" if clock.is_stopped else ", then trained on all"
-    # All scores are set to 0 if a ranker gives all documents of a query the same score, so it orders nothing.
     if len(chosen.scores) and not chosen.scores.any():
         warn(
             "the chosen ranker gives all documents of a query the same score, so it ranks nothing. Give "
