@@ -75,7 +75,10 @@ class CalibrationCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types."""
-        return {**asdict(self), "segments": {str(name): asdict(one) for name, one in self.segments.items()}}
+        return {
+            **asdict(self),
+            "segments": {str(name): asdict(error) for name, error in self.segments.items()},
+        }
 
 
 def calibration_curve(
@@ -128,18 +131,18 @@ def calibration_curve(
             "ranker.predict_probability(X)."
         )
     relevant, weights = (q.labels >= rel).astype(np.float64), sampling_weights(q)
-    parts = _bins(p, bins)
+    row_bins = _bins(p, bins)
     members = {} if by is None else segments_of(by, q.query_ids, q.qptr, q.rows)
-    rows = {
-        name: np.concatenate([np.arange(q.qptr[one], q.qptr[one + 1]) for one in queries])
+    segment_rows = {
+        name: np.concatenate([np.arange(q.qptr[query], q.qptr[query + 1]) for query in queries])
         for name, queries in members.items()
     }
     return CalibrationCurve(
-        tuple(float(np.average(p[part], weights=weights[part])) for part in parts),
-        tuple(float(np.average(relevant[part], weights=weights[part])) for part in parts),
-        tuple(map(len, parts)),
+        tuple(float(np.average(p[rows], weights=weights[rows])) for rows in row_bins),
+        tuple(float(np.average(relevant[rows], weights=weights[rows])) for rows in row_bins),
+        tuple(map(len, row_bins)),
         _error(p, relevant, weights, bins),
-        {name: _error(p[part], relevant[part], weights[part], bins) for name, part in rows.items()},
+        {name: _error(p[rows], relevant[rows], weights[rows], bins) for name, rows in segment_rows.items()},
     )
 
 
@@ -158,12 +161,15 @@ def cross_calibrated(scores: Array, q: Queries, kind: Kind, rel: float, folds: i
 
 def _bins(p: Float64Array, bins: int) -> list[Array]:
     """Return the places of each bin, by ascending probability."""
-    return [part for part in np.array_split(np.argsort(p, kind="stable"), bins) if len(part)]
+    return [rows for rows in np.array_split(np.argsort(p, kind="stable"), bins) if len(rows)]
 
 
 def _error(p: Float64Array, relevant: Float64Array, weights: Float64Array, bins: int) -> CalibrationError:
-    gaps = [abs(float(weights[part] @ (p[part] - relevant[part]))) for part in _bins(p, bins)]
+    # The expected calibration error sums, over the bins, the weighted gap between predicted and observed
+    # relevance.
+    gaps = [abs(float(weights[rows] @ (p[rows] - relevant[rows]))) for rows in _bins(p, bins)]
     of_label = np.where(relevant > 0.0, p, 1.0 - p)
+    # A probability of 0 for the label that occurred has an infinite loss, which is intended.
     with np.errstate(divide="ignore"):
         losses = -np.log(of_label)
     means = p, relevant, (p - relevant) ** 2, losses

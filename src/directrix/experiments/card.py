@@ -25,7 +25,8 @@ from directrix.rankers.record import own_model
 
 _FEW_QUERIES = 50
 _EARLY = ("max_iter", "not_finite")
-_DOCS = 20_000  # that are shuffled for the importances
+# The importances on a card are computed from about this number of documents, in whole queries.
+_DOCS = 20_000
 
 
 def model_card(
@@ -119,19 +120,19 @@ def _model(content: dict[str, Any]) -> dict[str, Any]:
         return {**described, "members": members}
     sizes = {
         "linear": lambda: f"{len(model['coef'])} weights",
-        "mlp": lambda: f"{sum(len(one['weights']) for one in model['layers'])} weights",
-        "stumps": lambda: f"{sum(len(one['steps']) for one in model['stairs'])} steps",
+        "mlp": lambda: f"{sum(len(layer['weights']) for layer in model['layers'])} weights",
+        "stumps": lambda: f"{sum(len(layer['steps']) for layer in model['stairs'])} steps",
         "trees": lambda: f"{len(model['n_leaves'])} trees, {len(model['leaf'])} leaves",
     }
-    parts = ("surrogate", "trainer", "seed")
-    result = {part: record["result"][part] for part in ("status", "message")}
+    keys = ("surrogate", "trainer", "seed")
+    result = {key: record["result"][key] for key in ("status", "message")}
     set_by_user = {name: record["parameters"].get(name) for name in CONSTRAINTS}
     return {
         **described,
         "size": sizes[kind](),
         "constraints": {name: value for name, value in set_by_user.items() if value},
         "scale": None if scale is None else record["parameters"].get("scale") or scale.get("kind"),
-        **{part: record[part] for part in parts},
+        **{key: record[key] for key in keys},
         **result,
     }
 
@@ -141,7 +142,8 @@ def _selection(record: dict[str, Any] | None) -> dict[str, Any] | None:
     if record is None:
         return None
     interval = None
-    if record["error"]:  # older files have 0 where all values are equal
+    # Older model files hold 0 where all values are equal. No interval follows from that.
+    if record["error"]:
         from scipy.special import stdtrit
 
         half = float(stdtrit(record["queries"] - 1, 0.975)) * record["error"]

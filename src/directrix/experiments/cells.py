@@ -18,7 +18,8 @@ from directrix.parsing import json_of
 from directrix.threads import one_blas_thread, serially
 from directrix.types import Progress
 
-_START = b'{"key": '  # of every line
+# Every line begins with these bytes, so an incomplete last line can be recognized as one of ours.
+_START = b'{"key": '
 _ADVICE = "give another folder."
 
 
@@ -37,10 +38,12 @@ class Cell(NamedTuple):
     It may run in another process, so everything must be picklable.
     """
 
-    key: tuple[str | int, ...]  # its name, different for every cell
+    # The name of the cell in the file. Two cells never share a name.
+    key: tuple[str | int, ...]
     work: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
-    meanings: Mapping[str, str] = MappingProxyType({})  # fingerprints of what it names, such as measures
+    # Fingerprints of what the cell names, such as measures, show whether a resumed run still means the same.
+    meanings: Mapping[str, str] = MappingProxyType({})
 
 
 def run_cells(
@@ -119,7 +122,8 @@ def _ended(cells: Sequence[Cell], n_jobs: int | None) -> Iterator[str]:
     # Arrays that are mapped read-only would be another type, for which Numba compiles again.
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", mmap_mode="c")
-    except ValueError:  # "does not support return_as", for instance that of multiprocessing
+    # Some backends, such as multiprocessing, do not return results one by one. They run in batches instead.
+    except ValueError:
         size = effective_n_jobs(n_jobs)
         with Parallel(n_jobs=n_jobs, mmap_mode="c") as parallel:
             for start in range(0, len(jobs), size):

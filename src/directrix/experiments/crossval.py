@@ -44,7 +44,8 @@ from directrix.search.trial import Trial
 from directrix.tables import json_value
 from directrix.types import Float64Array, FloatArray, Progress
 
-_PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")  # of a method, without its grid
+# These fields say what a method trains, apart from its grid.
+_PARTS = ("name", "model", "surrogate", "trainer", "fixed", "keeps")
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +253,8 @@ def _with_grid(entry: Entry, grid: Mapping[str, Any], measure: RankingMeasure) -
                 f"grid={{{name!r}: [{values!r}]}}."
             )
     first = {name: values[0] for name, values in axes.items()}
-    candidates_of(method, measure, {**first, **entry.settings})  # rejects unknown settings
+    # The candidates are discarded: the call checks the settings before any training begins.
+    candidates_of(method, measure, {**first, **entry.settings})
     plain = {
         name: tuple(value.item() if isinstance(value, np.generic) else value for value in values)
         for name, values in axes.items()
@@ -395,7 +397,8 @@ class _Task(NamedTuple):
 def _meanings(candidate: Candidate) -> dict[str, str]:
     """Return fingerprints of a method, its surrogate and its trainer, by name."""
     method, parameters = candidate.method, dict[str, Any]()
-    with suppress(InputError):  # which is the result of the cell
+    # A candidate without a ranker has this error as the result of its cell, so it is not raised here.
+    with suppress(InputError):
         parameters |= vars(candidate.unfitted)
     meanings: dict[str, Any] = {}
     for kind in ("surrogate", "trainer"):
@@ -425,7 +428,8 @@ def train_and_test(
         folds, _ = search_folds(train, split.valid, UNWEIGHTED, None, candidate.seed or 0)
         trained = train_candidate(candidate, folds, goal, clock)
         ranker = trained.rankers[-1]
-        if folds[0].train is not train:  # inner folds chose
+        # Inner folds chose the candidate, so it is trained again on the whole training part.
+        if folds[0].train is not train:
             ranker = refit(trained, train, UNWEIGHTED, goal, clock)
     except InputError as error:
         plain = [text for text in error.advice if not isinstance(text, Advice)]
@@ -489,4 +493,5 @@ def _tried(candidate: Candidate, outcome: Mapping[str, Any], measures: Sequence[
 
 
 def _array(values: Any) -> Float64Array:
-    return np.array(values, dtype=np.float64)  # None is NaN
+    # JSON stores NaN as null, which is None here and becomes NaN again.
+    return np.array(values, dtype=np.float64)

@@ -158,7 +158,7 @@ class CrossValidation:
         selected = []
         for result in self._entry(entry):
             chosen = result.tried[result.chosen]
-            several = len({each.method for each in result.tried}) > 1
+            several = len({trial.method for trial in result.tried}) > 1
             selected.append({**({"method": chosen.method} if several else {}), **chosen.settings})
         return tuple(selected)
 
@@ -174,7 +174,7 @@ class CrossValidation:
 
     def seconds(self, entry: str) -> float:
         """Total time of all candidates of an entry."""
-        return math.fsum(each.seconds for result in self._entry(entry) for each in result.tried)
+        return math.fsum(trial.seconds for result in self._entry(entry) for trial in result.tried)
 
     def against_first(self) -> dict[tuple[str, str], Significance | None]:
         """Compare every other entry with the first by the paired t-test over queries.
@@ -215,11 +215,12 @@ class CrossValidation:
         It needs ``\usepackage{booktabs}``. ``how`` holds options of `compare`: by default a paired t-test
         against the first entry with Holm's correction for the number of entries.
         """
-        of = f"the test queries of {self.folds[0]}"
+        queries = f"the test queries of {self.folds[0]}"
         if len(self.folds) > 1:
-            of = f"test queries, mean over {len(self.folds)} folds"
+            queries = f"test queries, mean over {len(self.folds)} folds"
         what = (
-            f"{in_words(self.measures)} on {of}. Settings were chosen by {self.select} on validation queries."
+            f"{in_words(self.measures)} on {queries}. Settings were chosen by {self.select} on validation "
+            "queries."
         )
         return paper_table(self.compare(**how), what)
 
@@ -287,7 +288,9 @@ class CrossValidation:
                     "measure": measure,
                     "mean": json_value(self.mean(entry, measure)),
                     "folds": json_value(self.folds_of(entry, measure)),
-                    "selected": [json.loads(canonical(each)) for each in self.selected(entry)],
+                    "selected": [
+                        json.loads(canonical(hyperparameters)) for hyperparameters in self.selected(entry)
+                    ],
                     "seconds": round(self.seconds(entry), 3),
                     "values": json_value(self.values(entry, measure)),
                 }
@@ -296,10 +299,10 @@ class CrossValidation:
             ],
         }
 
-    def _mean_of_chosen(self, part: str, entry: str, measure: str) -> float:
+    def _mean_of_chosen(self, field: str, entry: str, measure: str) -> float:
         self._measure(measure)
         chosen = (result.tried[result.chosen] for result in self._entry(entry))
-        return mean_over_queries(np.array([getattr(tried, part)[measure] for tried in chosen]))
+        return mean_over_queries(np.array([getattr(tried, field)[measure] for tried in chosen]))
 
     def _entry(self, entry: str) -> Sequence[FoldResult]:
         if entry not in self.results:

@@ -20,7 +20,8 @@ from directrix.rankers.means import evaluator_of, mean_and_error, mean_over_quer
 from directrix.tables import Table
 from directrix.types import Array, Float64Array
 
-_FEWEST_DOCS, _CELLS = 50, 50_000  # documents, and documents times features, that choose among many features
+# Many features are first compared on a sample with about _CELLS values, and at least _FEWEST_DOCS documents.
+_FEWEST_DOCS, _CELLS = 50, 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,16 +186,15 @@ def permutation_importance(  # noqa: PLR0913
     """
     _check(q, seed, n_repeats=n_repeats, top=top, n_features=n_features, n_docs=n_docs)
     goal = ranker.measure_ if measure is None else parse_measure(measure)
-    part = sampled_queries(q, n_docs, seed)
-    shuffles = _Shuffles(ranker, part, goal, seed)
-    columns = range(q.n_features) if n_features is None else _moving(ranker, part, n_features, goal, seed)
-    mean, error = np.full((2, q.n_features), np.nan)
-    falls = np.full((q.n_features, part.n_queries), np.nan)
+    few = sampled_queries(q, n_docs, seed)
+    shuffles = _Shuffles(ranker, few, goal, seed)
+    columns = range(q.n_features) if n_features is None else _moving(ranker, few, n_features, goal, seed)
+    (mean, error), falls = np.full((2, q.n_features), np.nan), np.full((q.n_features, few.n_queries), np.nan)
     for j, of_repeats in _falls(shuffles, columns, n_repeats, top).items():
         falls[j] = np.mean(of_repeats, axis=0)
         mean[j], error[j] = mean_and_error(falls[j])
     value, names = mean_over_queries(shuffles.values), feature_labels(ranker, q)
-    of_queries = part.n_queries, part.n_docs, shuffles.values, falls, tuple(part.query_ids), q.n_queries
+    of_queries = few.n_queries, few.n_docs, shuffles.values, falls, tuple(few.query_ids), q.n_queries
     return Importance(goal.name, value, names, mean, error, *of_queries)
 
 
@@ -214,7 +214,8 @@ def _falls(
     """Falls by query for every shuffle of every column; those not among the ``top`` have one shuffle."""
     falls = {j: [shuffles.fall(j, 0)] for j in columns}
     first = {j: mean_over_queries(fall[0]) for j, fall in falls.items()}
-    for j in sorted(falls, key=lambda j: -np.nan_to_num(first[j]))[:top]:  # stable
+    # The sort is stable, so features with equal falls keep their order and a seed gives the same features.
+    for j in sorted(falls, key=lambda j: -np.nan_to_num(first[j]))[:top]:
         falls[j] += [shuffles.fall(j, repeat) for repeat in range(1, n_repeats)]
     return falls
 
@@ -240,8 +241,10 @@ class _Shuffles:
     def shuffled_scores(self, column: int, repeat: int) -> Float64Array:
         """Scores with the values of a column in a random order within every query."""
         rng = np.random.default_rng([self._seed, column, repeat])
+        # Query numbers plus a fraction in [0, 1) sort the rows at random, but keep each row in its query.
         order = np.argsort(self._query + rng.random(len(self._query)), kind="stable")
         values = self._q.features[:, column]
+        # A shuffle that changes no value needs no prediction.
         if np.array_equal(values[order], values, equal_nan=True):
             return self.scores
         return self._reordered(column, order)
@@ -260,8 +263,8 @@ def _moving(ranker: Any, q: Queries, n_features: int, measure: RankingMeasure, s
     """The columns that move the scores most, in their order."""
     if n_features >= q.n_features:
         return list(range(q.n_features))
-    part = sampled_queries(q, max(_FEWEST_DOCS, _CELLS // q.n_features), seed)
-    shuffles = _Shuffles(ranker, part, measure, seed)
+    sampled = sampled_queries(q, max(_FEWEST_DOCS, _CELLS // q.n_features), seed)
+    shuffles = _Shuffles(ranker, sampled, measure, seed)
     moves: Array = np.array(
         [np.square(shuffles.shuffled_scores(j, 0) - shuffles.scores).mean() for j in range(q.n_features)]
     )

@@ -21,11 +21,14 @@ from directrix.types import Float64Array
 BASELINE = "Regression"
 """Trained in a second on any data, and the start of most other methods."""
 
-_FEWEST = 2  # queries that a test needs
-_TOP = 20  # features that are shuffled more than once
+# A paired test needs a standard deviation, and so at least this number of queries.
+_FEWEST = 2
+# Only this number of features, those whose first shuffle costs most, are shuffled again.
+_TOP = 20
 _REPEATS = 3
 _MOST_FEATURES = 200
-_SCORED = 300_000  # documents that are scored for the importances: some seconds for boosted trees
+# The importances score this number of documents over all shuffles, which takes boosted trees some seconds.
+_SCORED = 300_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,7 @@ def inspect_search(result: SearchResult, q: Queries, valid: Queries | None = Non
         scores |= _baseline_scores(name, measure, folds)
     except InputError as error:
         refusal = str(error)
-    values = {system: values_of(measure, part, queries) for system, part in scores.items()}
+    values = {system: values_of(measure, system_scores, queries) for system, system_scores in scores.items()}
     if not refusal and np.isfinite(sum(values.values())).sum() < _FEWEST:
         refusal = f"{measure.name} is defined on fewer than {_FEWEST} validation queries."
     examined = q if valid is None else valid
@@ -103,7 +106,8 @@ def _baseline_scores(chosen: str, measure: RankingMeasure, folds: list[Fold]) ->
     """The scores of the baseline by its name; raises `InputError` if it cannot be trained on these data."""
     if chosen == BASELINE:
         raise InputError(f"{BASELINE}, the baseline, was chosen.")
-    is_missing = any(missing_values(part) for fold in folds for part in (fold.train, fold.valid))
+    # Ridge regression supports no missing values; the scale "standard" imputes them.
+    is_missing = any(missing_values(queries) for fold in folds for queries in (fold.train, fold.valid))
     ranker = method(BASELINE).ranker(measure=measure, **({"scale": "standard"} if is_missing else {}))
-    parts = [ranker.fit_queries(f.train, measure=measure).predict_queries(f.valid) for f in folds]
-    return {BASELINE: np.concatenate(parts)}
+    scores = [ranker.fit_queries(f.train, measure=measure).predict_queries(f.valid) for f in folds]
+    return {BASELINE: np.concatenate(scores)}

@@ -109,7 +109,7 @@ class Matching:
 
     def match(self, target: str, trained: str) -> Match:
         """One line of the tables."""
-        values, matched = (np.asarray(self.values[one][target], np.float64) for one in (trained, target))
+        values, matched = (np.asarray(self.values[name][target], np.float64) for name in (trained, target))
         mean, error = mean_and_error(values)
         if trained == target:
             return Match(target, trained, mean, error, 0.0, None)

@@ -53,15 +53,15 @@ class Split:
     @property
     def parts(self) -> tuple[Queries, ...]:
         """Training, validation if there is one, and test queries."""
-        return tuple(part for part in (self.train, self.valid, self.test) if part is not None)
+        return tuple(queries for queries in (self.train, self.valid, self.test) if queries is not None)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that results depend on: features, labels, queries, identifiers of documents."""
         state = hashlib.sha256()
-        for part in self.parts:
-            names = None if part.doc_ids is None else part.doc_ids.tolist()
-            state.update(part.digest.encode() + repr((part.query_ids, names)).encode())
+        for queries in self.parts:
+            names = None if queries.doc_ids is None else queries.doc_ids.tolist()
+            state.update(queries.digest.encode() + repr((queries.query_ids, names)).encode())
         return f"sha256:{state.hexdigest()}"
 
 
@@ -70,11 +70,11 @@ def repeated_queries(split: Split) -> list[Hashable]:
     test = split.test
     places = dict(zip(test.query_ids, range(test.n_queries), strict=True))
     repeated = []
-    for part in split.parts[:-1]:
-        for at, query in enumerate(part.query_ids):
+    for earlier in split.parts[:-1]:
+        for at, query in enumerate(earlier.query_ids):
             if query in places:
-                one, other = (dense(q.take([i]).features) for q, i in ((part, at), (test, places[query])))
-                if np.array_equal(one, other, equal_nan=True):
+                ours, other = (dense(q.take([i]).features) for q, i in ((earlier, at), (test, places[query])))
+                if np.array_equal(ours, other, equal_nan=True):
                     repeated.append(query)
     return repeated
 
@@ -117,10 +117,10 @@ def letor_splits(
     """
     folds = letor_folds(folder)
     read = [[read_letor(path, missing=missing) for path in fold] for fold in folds]
-    width = max(part.n_features for parts in read for part in parts)
+    width = max(queries.n_features for collections in read for queries in collections)
     return tuple(
-        Split(fold.train.parent.name, *(part.widened(width) for part in parts))
-        for fold, parts in zip(folds, read, strict=True)
+        Split(fold.train.parent.name, *(queries.widened(width) for queries in collections))
+        for fold, collections in zip(folds, read, strict=True)
     )
 
 

@@ -176,6 +176,6 @@ def _objective(data: Queries | DataObjective, surrogate: Surrogate | str | None)
 
 def _mean_of_known(values: Float64Array) -> Float64Array:
     """Mean of every row without its NaN; NaN for a row of NaN only."""
-    known = ~np.isnan(values)
-    sums, counts = np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1)
+    has_value = ~np.isnan(values)
+    sums, counts = np.where(has_value, values, 0.0).sum(axis=1), has_value.sum(axis=1)
     return np.asarray(np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0))

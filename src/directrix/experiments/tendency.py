@@ -142,7 +142,8 @@ def _compared(
     a, b = surrogate[:, has_value] - surrogate[0, has_value], measure[:, has_value] - measure[0, has_value]
     by_query, separate, phi = np.full(measure.shape[1], np.nan), None, None
     if is_monotone:
-        a = surrogate[:, has_value]  # only their order counts, which a difference may round away
+        # Only the order of the surrogates counts here, and subtracting a constant may round it away.
+        a = surrogate[:, has_value]
         phi = np.full(measure.shape, np.nan)
         phi[:, has_value] = _transformed(a, b)
         k, heights = np.nan, phi[:, has_value] - b
@@ -190,8 +191,10 @@ def _transformed(surrogate: Float64Array, measure: Float64Array) -> Float64Array
     cost[last] = 1.0
     # interior points take a third of the time of the simplex method here
     solved = linprog(cost, A_ub=program, b_ub=limits, bounds=(None, None), method="highs-ipm")
-    assert solved.status == 0, solved.message  # a constant phi is feasible, and t >= 0 bounds the cost
-    phi = np.maximum.accumulate(solved.x[: len(values)])  # rounding may break the order
+    # A solution exists: a constant phi is feasible, and t >= 0 bounds the cost.
+    assert solved.status == 0, solved.message
+    # The solver meets constraints up to rounding, so the order is restored exactly.
+    phi = np.maximum.accumulate(solved.x[: len(values)])
     return np.asarray(phi[code].reshape(measure.shape))
 
 
@@ -203,7 +206,8 @@ def _largest_fall(surrogate: Float64Array, measure: Float64Array) -> float:
     order = np.argsort(surrogate, kind="stable")
     values, b = surrogate[order], measure[order]
     starts = np.flatnonzero(np.concatenate([[True], np.diff(values) > 0.0]))
-    highest = np.maximum.accumulate(np.maximum.reduceat(b, starts))  # of surrogates up to this one
+    # For each surrogate value, this is the highest measure among models whose surrogate is not larger.
+    highest = np.maximum.accumulate(np.maximum.reduceat(b, starts))
     return float((highest - np.minimum.reduceat(b, starts)).max())
 
 
@@ -228,10 +232,15 @@ class _Line(NamedTuple):
 def _best(a: Float64Array, b: Float64Array) -> tuple[float, _Line]:
     """The k >= 0 with the lowest highest line, and a line that attains it there."""
     left, k_left = _highest(0.0, a, b), 0.0
+    # The envelope rises from the beginning, so its minimum is at k = 0.
     if left.slope >= 0.0:
         return 0.0, left
-    right, k_right = _line(a, a, b), np.inf  # the highest line where k is very large
+    # For very large k the heights are dominated by the surrogate, so its range alone selects the highest
+    # line.
+    right, k_right = _line(a, a, b), np.inf
     while True:
+        # The upper envelope of the lines is convex. Its minimum lies between a falling and a rising line,
+        # near where they cross.
         k = (left.at_zero - right.at_zero) / (right.slope - left.slope)
         line = _highest(k, a, b)
         # In exact arithmetic the second test is enough. With k inside the bracket the loop is sure to end.

@@ -18,10 +18,13 @@ from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.threads import one_blas_thread
 from directrix.types import Float64Array, Int64Array, Measure, Progress, Surrogate
 
-_DOCS_AT_ONCE = 1 << 20  # documents times models whose scores are held at a time
-_ROWS_AT_ONCE = 1 << 15  # rows of features that are converted to float64 at a time
+# Scores are held for this number of documents times models at a time.
+_DOCS_AT_ONCE = 1 << 20
+# This number of rows of features is converted to float64 at a time, to limit the memory.
+_ROWS_AT_ONCE = 1 << 15
 _ALPHAS, _SIGMAS = (10, 100, 1000, 10000), ("1e-1", "1e-2", "1e-3", "1e-4")
-_SQUARED = ("1e-2", "1e-4", "1e-6", "1e-8")  # SmoothRank's sigma divides squares of scores
+# SmoothRank's sigma divides squares of scores, so its values are the squares of the others.
+_SQUARED = ("1e-2", "1e-4", "1e-6", "1e-8")
 _LISTED = (
     *(f"ApproxAP(alpha={alpha}, beta=100)" for alpha in _ALPHAS),
     *(f"ApproxAP(alpha=1000, beta={beta})" for beta in (1, 10)),
@@ -36,8 +39,10 @@ _LISTED = (
     *("LambdaLoss()", "Gumbel()"),
 )
 _LEFT_OUT = {
-    *("Lambda", "YetiRank"),  # have no value
-    "ApproxMeasure",  # of nDCG, its default, it is ApproxNDCG
+    # These are gradients without a value, so they have no tendency.
+    *("Lambda", "YetiRank"),
+    # With nDCG, its default measure, it equals ApproxNDCG.
+    "ApproxMeasure",
     *(text.partition("(")[0] for text in _LISTED),
 }
 EVERY_SURROGATE = (*_LISTED, *(f"{name}()" for name in SURROGATES if name not in _LEFT_OUT))
@@ -177,7 +182,8 @@ def random_models(n_models: int, n_features: int, *, norm: float = 1.0, seed: in
     >>> np.linalg.norm(random_models(3, n_features=10), axis=1).round(6)
     array([1., 1., 1.])
     """
-    whole(n_models, "n_models", least=2, example=100)  # models are compared in pairs
+    # Models are compared in pairs, so there must be two.
+    whole(n_models, "n_models", least=2, example=100)
     positive(norm, "norm")
     drawn = np.random.default_rng(seed).standard_normal((n_models, n_features))
     return np.asarray(norm * drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
@@ -186,7 +192,8 @@ def random_models(n_models: int, n_features: int, *, norm: float = 1.0, seed: in
 def _ranked(models: Float64Array, data: Queries) -> tuple[Float64Array, Float64Array, Int64Array]:
     """Scores, labels and boundaries of the data, repeated for every model."""
     scores = np.empty((len(models), data.n_docs))
-    with one_blas_thread():  # the last bits depend on how BLAS divides a product between threads
+    # The last bits of a product depend on how BLAS divides it between threads.
+    with one_blas_thread():
         for lo in range(0, data.n_docs, _ROWS_AT_ONCE):
             rows = data.features[lo : lo + _ROWS_AT_ONCE].astype(np.float64)
             scores[:, lo : lo + rows.shape[0]] = (rows @ models.T).T

@@ -40,26 +40,26 @@ def _listed(title: str, rows: Iterable[tuple[str, Any]]) -> Table:
     )
 
 
-def _model(found: dict[str, Any]) -> Table:
-    model, file = found["model"], found["file"]
-    names = "" if found["features"]["names"] else ", without names"
+def _model(content: dict[str, Any]) -> Table:
+    model, file = content["model"], content["file"]
+    names = "" if content["features"]["names"] else ", without names"
     rows: list[tuple[str, Any]] = [
         ("file", f"{file['bytes']:,} bytes, written {file['date']}"),
         ("digest", file["digest"]),
         ("class", model["class"]),
-        ("features", f"{found['features']['count']}{names}"),
-        ("missing values", f"{found['features']['missing']}, as in its training"),
+        ("features", f"{content['features']['count']}{names}"),
+        ("missing values", f"{content['features']['missing']}, as in its training"),
     ]
-    for number, one in enumerate(model.get("members", [model]), start=1):
+    for number, member in enumerate(model.get("members", [model]), start=1):
         head = f"member {number}" if "members" in model else "model"
-        share = f"{one['weight']:.3g} of the score: {one['class']}, " if "members" in model else ""
-        scale = "no scale" if one["scale"] is None else f"scale {one['scale']}"
-        rows.append((head, f"{share}{one['size']}, {scale}"))
+        share = f"{member['weight']:.3g} of the score: {member['class']}, " if "members" in model else ""
+        scale = "no scale" if member["scale"] is None else f"scale {member['scale']}"
+        rows.append((head, f"{share}{member['size']}, {scale}"))
     return _listed("Model", rows)
 
 
-def _training(found: dict[str, Any]) -> Table:
-    record, model = found["training"], found["model"]
+def _training(content: dict[str, Any]) -> Table:
+    record, model = content["training"], content["model"]
     data = record["data"]
     rows: list[tuple[str, Any]] = [
         ("measure", record["measure"]),
@@ -69,11 +69,11 @@ def _training(found: dict[str, Any]) -> Table:
         ("missing", data.get("missing")),
         ("versions", ", ".join(f"{name} {number}" for name, number in record["versions"].items())),
     ]
-    for number, one in enumerate(model.get("members", [model]), start=1):
+    for number, member in enumerate(model.get("members", [model]), start=1):
         mark = f" {number}" if "members" in model else ""
-        rows += [(f"{part}{mark}", one[part]) for part in ("surrogate", "trainer", "seed")]
-        rows += [(f"{name}{mark}", _limits(limits)) for name, limits in one["constraints"].items()]
-        rows.append((f"end{mark}", f"{one['status']}: {one['message']}"))
+        rows += [(f"{field}{mark}", member[field]) for field in ("surrogate", "trainer", "seed")]
+        rows += [(f"{name}{mark}", _limits(limits)) for name, limits in member["constraints"].items()]
+        rows.append((f"end{mark}", f"{member['status']}: {member['message']}"))
     return _listed("Training", rows)
 
 
@@ -85,15 +85,15 @@ def _limits(limits: Any) -> str:
     return ", ".join(texts)
 
 
-def _figures(found: dict[str, Any], data: str | None) -> Table:
+def _figures(content: dict[str, Any], data: str | None) -> Table:
     rows: list[tuple[Value, ...]] = []
-    choice, figures = found["selection"], found["figures"]
+    choice, figures = content["selection"], content["figures"]
     if choice is not None:
         interval = choice["interval"] or (None, None)
-        rows.append((found["training"]["measure"], choice["value"], *interval, choice["on"]))
+        rows.append((content["training"]["measure"], choice["value"], *interval, choice["on"]))
     if figures is not None:
         on = f"{data}: {figures['queries']} queries, {figures['documents']} documents"
-        rows += [(one["measure"], one["value"], *one["interval"], on) for one in figures["measures"]]
+        rows += [(row["measure"], row["value"], *row["interval"], on) for row in figures["measures"]]
     heads = ("measure", "value", "low", "high", "on")
     notes = ("low, high: 95 % interval of the mean over queries (Student's t).",)
     return Table("Figures", heads, tuple(rows), notes=notes, digits=4)
@@ -102,8 +102,8 @@ def _figures(found: dict[str, Any], data: str | None) -> Table:
 def _features(importance: dict[str, Any]) -> Table:
     has_intervals = "interval" in next(iter(importance["features"]), {})
     rows: list[tuple[Value, ...]] = [
-        (one["feature"], one["importance"], *one.get("interval", ()))
-        for one in importance["features"][:_FEATURES]
+        (feature["feature"], feature["importance"], *feature.get("interval", ()))
+        for feature in importance["features"][:_FEATURES]
     ]
     heads = ("feature", "importance", *(("low", "high") if has_intervals else ()))
     more = len(importance["features"]) - len(rows)

@@ -91,15 +91,15 @@ def counterfactual_report(result: CounterfactualResult, *, data: str, command: s
     """Return the page of estimates of rankers, with their intervals; ``data`` is the name of the log."""
     tables = result.tables()
     curves: list[Curve] = []
-    for ranker in dict.fromkeys(one.ranker for one in result.estimates):
-        mine = [one for one in result.estimates if one.ranker == ranker]
+    for ranker in dict.fromkeys(estimate.ranker for estimate in result.estimates):
+        mine = [estimate for estimate in result.estimates if estimate.ranker == ranker]
         place = np.arange(float(len(mine))) + 0.1 * len(curves)
-        ends = np.array([(*one.interval, np.nan) for one in mine]).ravel()
+        ends = np.array([(*estimate.interval, np.nan) for estimate in mine]).ravel()
         curves += [
-            Curve(ranker, place, np.array([one.value for one in mine]), "points"),
+            Curve(ranker, place, np.array([estimate.value for estimate in mine]), "points"),
             Curve("", np.repeat(place, 3), ends),
         ]
-    names = tuple(dict.fromkeys(one.estimator for one in result.estimates))
+    names = tuple(dict.fromkeys(estimate.estimator for estimate in result.estimates))
     panel = Panel("", tuple(curves), "estimator", result.measure, x_names=names)
     what = f"{result.measure} by estimator, with {1 - result.alpha:.0%} intervals by queries."
     figure = Figure("estimates", what, (panel,), "the numbers of the table below")

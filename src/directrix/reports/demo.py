@@ -17,7 +17,8 @@ from directrix.reports.report import Curve, Figure, Panel, PerQuery, Report, Sec
 from directrix.tables import PValue, Table, Value, escaped_markdown, stars
 from directrix.types import Float64Array, FloatArray
 
-_TOP = 10  # documents that are shown of a ranking
+# The page shows this number of documents of a ranking.
+_TOP = 10
 _CHECKS = (
     "Training maximizes a smooth function of the scores in place of the measure. Two checks of one method:"
 )
@@ -37,7 +38,7 @@ def demo_report(
     measure.
     """
     measure = next(iter(values[rows[0]["method"]]))
-    by_method = {name: np.asarray(of[measure]) for name, of in values.items()}
+    by_method = {name: np.asarray(by_measure[measure]) for name, by_measure in values.items()}
     gained = [_gain(by_method, measure)]
     figures: tuple[Figure, ...] = (_gains(by_method, measure),)
     try:
@@ -54,10 +55,14 @@ def demo_report(
             remarks[0],
         ),
     )
-    *others, saved = scores  # what the page compares first is the saved model and the baseline
+    # The page compares its first two systems at the start: the saved model and the baseline.
+    *others, saved = scores
     scores = {name: scores[name] for name in (saved, *others)}
-    rankings = {name: shown_rankings([test], top_of(each, test, _TOP)) for name, each in scores.items()}
-    parts = tuple(
+    rankings = {
+        name: shown_rankings([test], top_of(method_scores, test, _TOP))
+        for name, method_scores in scores.items()
+    }
+    per_query = tuple(
         PerQuery(
             "test queries",
             measure,
@@ -79,7 +84,7 @@ def demo_report(
             Section("How close training came", text=(_CHECKS, *checks)),
         ),
         command="directrix demo",
-        per_query=parts,
+        per_query=per_query,
     )
 
 
@@ -102,7 +107,8 @@ def _gains(values: Mapping[str, Float64Array], measure: str) -> Figure:
     marks = []
     for _, ours in others:
         low, high = t_interval(ours, base)
-        marks.append([low, ours.mean() - base.mean(), high, np.nan])  # NaN ends the line
+        # NaN ends the line, so one curve draws all intervals without joining them.
+        marks.append([low, ours.mean() - base.mean(), high, np.nan])
     places, means = np.arange(len(others), dtype=np.float64), np.array(marks)[:, 1]
     curves = (Curve("", places, means, "bars"), Curve("", np.repeat(places, 4), np.ravel(marks)))
     label = f"difference of {measure}"

@@ -20,14 +20,20 @@ INK, GRID = "#22262b", "#d5d9de"
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f")
 _LINES = ("-", (0, (6, 2)), (0, (1, 1.3)), (0, (6, 2, 1, 2)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_FEW = 25  # points; lines with more have no marks
-_ACROSS = 3  # panels in a row
-_INSIDE = 4  # entries; a longer legend is below the axes, where it hides no curves
+# Lines with more points than this have no marks, which would cover the line.
+_FEW = 25
+# A row has at most this number of panels.
+_ACROSS = 3
+# A legend with more entries is placed below the axes, where it hides no curves.
+_INSIDE = 4
 _METADATA = {"png": ["Software"], "svg": ["Date", "Creator"], "pdf": ["CreationDate", "Creator", "Producer"]}
 STYLE: Any = {
-    "svg.hashsalt": "directrix",  # without it the ids in an SVG are random
-    "pdf.fonttype": 42,  # TrueType fonts, embedded: conferences reject the default, Type 3
-    "svg.fonttype": "none",  # text stays text: found by screen readers and searches, in the font of the page
+    # Without a fixed salt, the ids in an SVG are random and equal figures have different bytes.
+    "svg.hashsalt": "directrix",
+    # TrueType fonts are embedded. Conferences reject Type 3, the default.
+    "pdf.fonttype": 42,
+    # Text stays text, so screen readers and searches find it, and it has the font of the page.
+    "svg.fonttype": "none",
     "font.family": "sans-serif",
     "font.size": 9.0,
     "axes.titlesize": 10.0,
@@ -86,7 +92,7 @@ def draw(figure: Figure, form: Literal["png", "svg", "pdf"]) -> bytes:
         for ax in axes[n:]:
             ax.remove()
         labels = [[label for _, label in handles] for handles in named]
-        if n > 1 and labels[0] and all(part == labels[0] for part in labels):
+        if n > 1 and labels[0] and all(panel_labels == labels[0] for panel_labels in labels):
             _legend(canvas, named[0], loc="outside lower center", ncols=min(len(labels[0]), 2 * width))
         else:
             for ax, handles in zip(axes, named, strict=False):
@@ -120,7 +126,7 @@ def draw_panel(panel: Panel, ax: Any) -> list[tuple[Any, str]]:
     bars = [curve for curve in panel.curves if curve.style == "bars"]
     handles = []
     for curve in panel.curves:
-        x, y = (np.array(part, dtype=np.float64) for part in (curve.x, curve.y))
+        x, y = (np.array(values, dtype=np.float64) for values in (curve.x, curve.y))
         y[~np.isfinite(y)] = np.nan
         color, mark = next(colors), next(marks)
         if curve.style == "bars":
@@ -161,7 +167,7 @@ def _legend(parent: Any, handles: Sequence[tuple[Any, str]], **place: Any) -> No
 
 def _scale(ax: Any, axis: Literal["x", "y"], scale: str, values: Sequence[Any]) -> None:
     """Make an axis logarithmic if it has values above 0; within two decades its ticks are plain numbers."""
-    shown = np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in (*values, ())])
+    shown = np.concatenate([np.asarray(column, dtype=np.float64).ravel() for column in (*values, ())])
     shown = shown[(shown > 0) & np.isfinite(shown)]
     if scale == "linear" or not shown.size:
         return

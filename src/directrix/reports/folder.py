@@ -42,12 +42,12 @@ def open_folder(folder: Path, settings: Mapping[str, Any]) -> Path:
         now = json.loads(json.dumps(settings["fixed"]))
         names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
         if names:
-            stored, given = (
+            stored, current = (
                 ", ".join(f"{name} {json.dumps(fixed.get(name))[:60]}" for name in names)
                 for fixed in (before, now)
             )
             raise InputError(
-                f"{path}: belongs to a run with {stored}, which cannot be resumed with {given}: one table "
+                f"{path}: belongs to a run with {stored}, which cannot be resumed with {current}: one table "
                 f"would mix figures of both. Give another folder, e.g. -o {folder}-2, or those settings."
             )
     elif cells.exists():

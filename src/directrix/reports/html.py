@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 _SAFE = ("https://", "http://", "#")
-_PANEL = 15  # rem; a narrower panel cannot be read, so its frame scrolls
+# A panel narrower than this number of rem cannot be read, so its frame scrolls.
+_PANEL = 15
 _VERDICTS = {"✓ ": "holds", "≈ ": "open", "? ": "open", "✗ ": "fails"}
 """Classes of cells that begin with a sign of `directrix.reports.report.MARKS`, in the order of sorting."""
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -36,14 +37,14 @@ def html(report: Report, drawn: Mapping[str, str]) -> str:
     Its Content-Security-Policy allows only the script that it contains, and no forms. Without scripts,
     everything works except sorting and the queries. All names and texts are escaped.
     """
-    parts = []
+    sections = []
     for title, blocks in outline(report):
-        parts.append((title, "".join(_block(title, block, drawn) for block in blocks)))
+        sections.append((title, "".join(_block(title, block, drawn) for block in blocks)))
     if report.per_query:
-        place = next((i for i, (title, _) in enumerate(parts) if title in ENDING), len(parts))
-        parts.insert(place, ("Query by query", _asset("queries.html")))
-    parts.append(("How to repeat it", _again(report)))
-    shown = [(f"part-{i}", title, body) for i, (title, body) in enumerate(parts)]
+        place = next((i for i, (title, _) in enumerate(sections) if title in ENDING), len(sections))
+        sections.insert(place, ("Query by query", _asset("queries.html")))
+    sections.append(("How to repeat it", _again(report)))
+    shown = [(f"part-{i}", title, body) for i, (title, body) in enumerate(sections)]
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     values = {
@@ -74,26 +75,26 @@ def _json(value: Any) -> str:
     return re.sub("[<>&\u2028\u2029]", lambda match: _IN_SCRIPT[match[0]], text)
 
 
-def _queries(parts: Sequence[PerQuery]) -> list[dict[str, Any]]:
+def _queries(collections: Sequence[PerQuery]) -> list[dict[str, Any]]:
     """Values and rankings as lists, because scripts change the order of keys.
 
     Parts with equal rankings share them: the later ones have the number of the first part instead.
     """
     documents: list[dict[str, Any]] = []
     earlier: list[Any] = []
-    for part in parts:
-        methods = list(part.values)
-        rankings = [part.rankings.get(name, ()) for name in methods]
+    for collection in collections:
+        methods = list(collection.values)
+        rankings = [collection.rankings.get(name, ()) for name in methods]
         first = earlier.index(rankings) if rankings in earlier else None
         earlier.append(rankings)
         documents.append(
             {
-                "name": part.name,
-                "measure": part.measure,
-                "queries": part.query_ids,
+                "name": collection.name,
+                "measure": collection.measure,
+                "queries": collection.query_ids,
                 "methods": methods,
-                "values": [json_value(np.asarray(part.values[name], np.float64)) for name in methods],
-                "rankings": [_documents(each) for each in rankings] if first is None else first,
+                "values": [json_value(np.asarray(collection.values[name], np.float64)) for name in methods],
+                "rankings": [_documents(ranking) for ranking in rankings] if first is None else first,
             }
         )
     return documents
@@ -101,8 +102,8 @@ def _queries(parts: Sequence[PerQuery]) -> list[dict[str, Any]]:
 
 def _documents(rankings: Sequence[Sequence[tuple[str, int, float]]]) -> list[list[list[Any]]]:
     return [
-        [[str(doc), int(label), json_value(float(f"{score:.6g}"))] for doc, label, score in part]
-        for part in rankings
+        [[str(doc), int(label), json_value(float(f"{score:.6g}"))] for doc, label, score in ranking]
+        for ranking in rankings
     ]
 
 
@@ -172,7 +173,9 @@ def _figure(figure: Figure, svg: str) -> str:
 
 def _again(report: Report) -> str:
     settings = json.dumps(report.settings, indent=1)
-    prompt = ">>>" if report.command.startswith("directrix.") else "$"  # a call in Python, or a shell
+    # The command is a call in Python if it begins with the name of the package, and a line of a shell
+    # otherwise.
+    prompt = ">>>" if report.command.startswith("directrix.") else "$"
     return (
         f"<pre><code>{escape(prompt)} {escape(report.command)}</code></pre>"
         "<details><summary>Settings, seeds and versions</summary>"

@@ -24,32 +24,37 @@ FILES = (
 
 def page(report: Report, *, pictures: str = "figures") -> str:
     """Return the page of a report in Markdown; ``pictures`` is the folder of PNG files, relative to it."""
-    parts = [
+    texts = [
         f"# {escaped_markdown(report.title)}",
         report.paper,
         f"This page is what `{report.command}` writes.",
     ]
     for title, blocks in outline(report):
-        parts += [f"## {escaped_markdown(title)}", *(_markdown(block, pictures) for block in blocks)]
+        texts += [f"## {escaped_markdown(title)}", *(_markdown(block, pictures) for block in blocks)]
     again = "<!-- not run: needs the data of the paper, and more time than a test has -->\n"
-    parts += ["## How to repeat it", f"{again}```console\n$ {report.command}\n```", _duration(report), FILES]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    texts += [
+        "## How to repeat it",
+        f"{again}```console\n$ {report.command}\n```",
+        _duration(report),
+        FILES,
+    ]
+    return "\n\n".join(filter(None, texts)) + "\n"
 
 
 def outline(report: Report) -> list[tuple[str, list[Block]]]:
     """Return the headings of a page, each with its blocks: Markdown, tables and figures."""
     tables = iter(notes_once(report.tables))
     missing = "\n".join(f"- {escaped_markdown(what)}: {why}" for what, why in report.missing)
-    parts: list[tuple[str, Sequence[Block]]] = [("In short", [joined(report.summary)])]
+    headed_blocks: list[tuple[str, Sequence[Block]]] = [("In short", [joined(report.summary)])]
     if report.claims:
-        parts.append((CLAIMS, [tally(report.claims), claims_table(report.claims)]))
-    parts += [
+        headed_blocks.append((CLAIMS, [tally(report.claims), claims_table(report.claims)]))
+    headed_blocks += [
         (s.title, [joined(s.text), *islice(tables, len(s.tables)), *s.figures]) for s in report.sections
     ]
-    parts.append(("Figures", report.figures))
+    headed_blocks.append(("Figures", report.figures))
     texts = (joined(report.how), joined(report.differs), missing)
-    parts += [(title, [text]) for title, text in zip(ENDING, texts, strict=True)]
-    kept = ((title, [block for block in blocks if block]) for title, blocks in parts)
+    headed_blocks += [(title, [text]) for title, text in zip(ENDING, texts, strict=True)]
+    kept = ((title, [block for block in blocks if block]) for title, blocks in headed_blocks)
     return [(title, blocks) for title, blocks in kept if blocks]
 
 

@@ -19,7 +19,8 @@ from directrix.search.trial import LearningCurve, Trial
 from directrix.types import Array, Float64Array
 
 _Path = tuple[Float64Array, Float64Array]
-_LABELS = 8  # settings of one method that colors can tell apart
+# Colors can tell apart at most this number of configurations of one method.
+_LABELS = 8
 
 
 def training_figures(
@@ -27,13 +28,13 @@ def training_figures(
 ) -> tuple[tuple[Figure, ...], tuple[tuple[str, str], ...]]:
     """Return the figures, and those that cannot be drawn, with the reason."""
     bars = importance_figures(inspection.importance, n_features)
-    parts = (
+    groups = (
         ("Measure against seconds", "the measure is undefined on the validation queries", _race(result)),
         ("Learning curve", "what was chosen is trained without steps", _learning(result, inspection.n_folds)),
         ("Figure of the importances", "no feature makes a difference", bars),
     )
-    absent = tuple((what, why) for what, why, figures in parts if not figures)
-    return tuple(figure for _, _, figures in parts for figure in figures), absent
+    absent = tuple((what, why) for what, why, figures in groups if not figures)
+    return tuple(figure for _, _, figures in groups for figure in figures), absent
 
 
 def _race(result: SearchResult) -> list[Figure]:
@@ -87,9 +88,9 @@ def _path(trial: Trial, floor: float) -> _Path:
     return np.append(seconds[near], trial.seconds), np.append(best[near], trial.valid)
 
 
-def _broken(parts: Sequence[Float64Array]) -> Float64Array:
+def _broken(lines: Sequence[Float64Array]) -> Float64Array:
     """The parts one after the other, with NaN between them, which breaks the line."""
-    return np.concatenate([np.append(part, np.nan) for part in parts])[:-1]
+    return np.concatenate([np.append(line, np.nan) for line in lines])[:-1]
 
 
 def _learning(result: SearchResult, n_folds: int) -> list[Figure]:
@@ -104,12 +105,13 @@ def _learning_of(trial: Trial, name: str, measure: str, n_folds: int) -> Figure 
     curve = trial.curve
     if curve is None or len(curve.steps) < 2:
         return None
-    panels = learning_panels(curve, measure, mark_best=n_folds == 1)  # each fold keeps its own step
+    # With several folds each keeps a step of its own, so the mean curve has no best step to mark.
+    panels = learning_panels(curve, measure, mark_best=n_folds == 1)
     over = f", mean over {n_folds} folds" if n_folds > 1 else ""
     loss = "what the trainer lowers on the training queries"
-    judged = bool(np.isfinite(curve.valid).any())
-    shown = f"{measure} on the validation queries, and {loss}" if judged else loss
-    kept = "" if judged else "; the last step is kept"
+    has_valid = bool(np.isfinite(curve.valid).any())
+    shown = f"{measure} on the validation queries, and {loss}" if has_valid else loss
+    kept = "" if has_valid else "; the last step is kept"
     title = f"Learning curve of {trial.label}{over}: {shown}, after every step{kept}."
     return Figure(name, title, panels, f"{measure} and loss against steps") if panels else None
 

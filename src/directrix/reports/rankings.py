@@ -13,7 +13,9 @@ from directrix.experiments.splits import Split
 from directrix.reports.report import PerQuery
 from directrix.types import Float64Array, FloatArray
 
-_TOP = 10  # documents that are shown of a ranking
+# This number of documents of a ranking is shown.
+_TOP = 10
+# Rankings are stored for at most this number of queries, to limit the size of a page.
 _QUERIES = 1000
 _Top = Sequence[Sequence[tuple[int, float]]]
 _Shown = tuple[tuple[tuple[str, int, float], ...], ...]
@@ -25,10 +27,10 @@ def shown_rankings(tests: Sequence[Any], top: _Top) -> _Shown:
     ``top`` has their row in the query and their score, for every query of all parts; see
     `CrossValidation.top`. Documents without identifiers are named by their row in the part, from 1.
     """
-    starts = [(part, int(low)) for part in tests for low in part.qptr[:-1]]
+    starts = [(test, int(low)) for test in tests for low in test.qptr[:-1]]
     return tuple(
-        tuple((_name(part, low + row), int(part.labels[low + row]), float(score)) for row, score in top_rows)
-        for (part, low), top_rows in zip(starts, top, strict=True)
+        tuple((_name(test, low + row), int(test.labels[low + row]), float(score)) for row, score in top_rows)
+        for (test, low), top_rows in zip(starts, top, strict=True)
     )
 
 
@@ -41,7 +43,7 @@ def top_rankings(
     rankings = {}
     for name, (scores, data) in systems.items():
         top = enumerate(top_of(scores, data, _TOP))
-        kept = [[(row, score) for row, score in of if score > -np.inf and i in shown] for i, of in top]
+        kept = [[(row, score) for row, score in rows if score > -np.inf and i in shown] for i, rows in top]
         rankings[name] = shown_rankings([data], kept)
     return rankings
 

@@ -15,7 +15,8 @@ from directrix.types import Float64Array
 
 Verdict = Literal["holds", "does not hold", "not significant", "not tested"]
 
-_LONGEST_LABEL = 50  # of a panel, which has no room for more
+# A panel has no room for a label with more characters than this.
+_LONGEST_LABEL = 50
 
 MARKS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "not significant": "≈", "not tested": "?"}
 """Sign before a verdict, so that it can be seen without color."""
@@ -260,7 +261,8 @@ def _label(text: str) -> str:
     return one_line(text, _LONGEST_LABEL)
 
 
-_ONE_LINE = ("title", "command")  # fields that are not Markdown
+# These fields are a single line of plain text, and not Markdown.
+_ONE_LINE = ("title", "command")
 
 
 def displayed(part: Any, show: Callable[[str], str] = _markdown) -> Any:

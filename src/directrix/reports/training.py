@@ -22,7 +22,8 @@ from directrix.tables import Table, Value, escaped_markdown, json_value
 
 _COMMAND = "directrix.experiments.write_training_report(result, path, queries, valid)"
 _NAMES = ("training queries", "validation queries")
-_MOST_MOVED = 5  # queries that gain most, and that lose most
+# The table shows this number of queries that gain most, and of queries that lose most.
+_MOST_MOVED = 5
 _FEATURES = 20
 
 
@@ -179,7 +180,8 @@ def _compared(result: SearchResult, inspection: Inspection) -> tuple[Table, ...]
         return ()
     queries, (name, mine), (other, theirs) = inspection.queries, *inspection.values.items()
     gain = mine - theirs
-    order = [int(i) for i in np.argsort(-gain, kind="stable") if abs(gain[i]) > 0.0]  # NaN is not
+    # A comparison with NaN is false, so queries without a value are left out.
+    order = [int(i) for i in np.argsort(-gain, kind="stable") if abs(gain[i]) > 0.0]
     moved = [i for i in order[:_MOST_MOVED] if gain[i] > 0.0]
     moved += [i for i in order[-_MOST_MOVED:] if gain[i] < 0.0]
     sizes = np.diff(queries.qptr)
@@ -260,7 +262,8 @@ def _per_query(
     if inspection.comparison is None:
         return ()
     queries, rankings = inspection.queries, {}
-    if has_valid or queries.doc_ids is not None:  # the rows of folds are not those of the file
+    # Without identifiers, documents are named by their row. Rows of joined folds are not those of the file.
+    if has_valid or queries.doc_ids is not None:
         systems = {label: (scores, queries) for label, scores in inspection.scores.items()}
         rankings = top_rankings(systems, inspection.values.values())
     ids = tuple(map(str, queries.query_ids))

@@ -92,8 +92,8 @@ def publish(folder: Path, report: Report) -> None:
 
 def text_of(report: Report) -> str:
     """All tables as text, each note once, and the claims."""
-    parts = [table.text() for table in notes_once(report.tables)]
-    return "\n\n\n".join([*parts, *([_claims_text(report.claims)] if report.claims else [])])
+    texts = [table.text() for table in notes_once(report.tables)]
+    return "\n\n\n".join([*texts, *([_claims_text(report.claims)] if report.claims else [])])
 
 
 def _claims_text(claims: Sequence[Claim]) -> str:

@@ -214,6 +214,7 @@ class AutoRanker(Ranker):
         goal = goal_of(self.measure if measure is None else measure)
         engine = None if self.engine is None else Engine.named(self.engine)
         method = method_named(self.method) if isinstance(self.method, str) else self.method
+        # Settings are checked on rankers that are never trained, so a wrong one costs no training time.
         seed = seed_of(self.random_state)
         candidates, unable = candidates_of(method, goal, self.settings, self.models, seed)
         for candidate in candidates:
@@ -251,7 +252,9 @@ class AutoRanker(Ranker):
         """Whether features may be missing (NaN): some candidate supports it, and others are excluded."""
         try:
             return any(c.unfitted.takes_missing for c in self.plan().candidates)
-        except ValueError:  # fit raises it again, not an error of missing values
+        # A plan that cannot be made raises its own error in `fit`. A complaint about missing values would
+        # hide it.
+        except ValueError:
             return True
 
     @property

@@ -69,7 +69,8 @@ def difference(first: Trial, second: Trial) -> tuple[float, float]:
 def is_tied(trial: Trial, best: Trial) -> bool:
     """Whether a trial is behind the best by at most two standard errors, query by query."""
     behind, error = difference(best, trial)
-    return not behind > rules.CLEARLY * error  # true of an unknown error
+    # An unknown error is NaN, for which every comparison is false: such a trial counts as tied.
+    return not behind > rules.CLEARLY * error
 
 
 def is_hopeless(values: Float64Array, trials: Sequence[Trial]) -> bool:
@@ -80,6 +81,8 @@ def is_hopeless(values: Float64Array, trials: Sequence[Trial]) -> bool:
     able = contenders(trials)
     if not able:
         return False
+    # A candidate that has tried some folds is compared on their queries alone, which come first in all
+    # values.
     gaps = ranked(able)[0].values[: len(values)] - values
     behind, error = mean_and_error(gaps)
     n_queries = np.count_nonzero(~np.isnan(gaps))
@@ -143,12 +146,14 @@ def blend(trials: Sequence[Trial], folds: Sequence[Fold], measure: RankingMeasur
     of an average is not (docs/decisions/selection.md). The result is None for fewer than ten validation
     queries.
     """
+    # A ranker that gives all documents the same score would only dilute the mean.
     pool = [trial for trial in eligible(trials) if trial.scores.any() and not math.isnan(trial.valid)]
     if len(pool) < 2 or folds[0].valid is folds[0].train:
         return None
     order, names = ranked(pool), list(leading(pool))[: rules.MEMBERS]
     able = (trial for trial in order if trial.name in names or trial.candidate.is_anchor)
     members = tuple(trial for trial in able if is_tied(trial, order[0]))
+    # Scores are already divided by their spread, so members with large scores do not outweigh the others.
     scores = np.mean([trial.scores for trial in members], axis=0)
     values = values_of(measure, scores, validation_queries(folds))
     mean = Choice(preferred(trials), members, scores, values)
@@ -175,6 +180,7 @@ def choice(
 
     able = contenders(trials)
     best = best_of(able)
+    # Rankers that scale by query cannot score a document alone. They must earn this by more than one error.
     alone = [trial for trial in able if not trial.candidate.needs_queries]
     if not alone or not any(trial.candidate.needs_queries for trial in best.kept):
         return best

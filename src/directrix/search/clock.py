@@ -19,6 +19,7 @@ class Clock:
     def __init__(self, budget: float | None = None, total: int = 1, progress: Progress | None = None) -> None:
         self.budget = math.inf if budget is None else budget
         self._begun, self._started = working_time(), time.perf_counter()
+        # Training ends before the budget does, so that the last run can still be evaluated.
         self._end = self._begun + (1.0 - rules.UNSCORED) * self.budget
         self._stop = self._fold_stop = self._end
         self.total, self._progress = total, progress
@@ -77,12 +78,14 @@ class Clock:
         self._report(f", step {step.iteration}")
         if self.fold_left >= 0.0 and not self.is_stopped:
             return False
+        # Folds may be stopped after different numbers of steps. The smallest one is reported.
         self.cut_at = step.iteration if self.cut_at is None else min(self.cut_at, step.iteration)
         return True
 
     def _report(self, more: str) -> None:
         is_last = self._progress is not None and self._progress(self._number, self.total, self._text + more)
-        if is_last is True:  # a callback that returns anything else goes on
+        # Callbacks may return any value, such as None or a count. Only True ends the search.
+        if is_last is True:
             self.is_stopped, self._end = True, min(self._end, working_time())
 
 
@@ -109,6 +112,7 @@ class Pace:
             return True
         timed = rules.TIMED_TREES
         if step.iteration == timed and self._rate < math.inf:
+            # Step 0 is the start. The seconds before it prepare the data, so the pace does not count them.
             n_fitting = timed + timed * self._clock.fold_left / (self.seconds[timed] - self.seconds[0])
             rate = rate_for(n_fitting, self._highest, self._clock.growth)
             if rate > self._rate and n_fitting < self._n_trees:

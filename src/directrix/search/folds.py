@@ -61,6 +61,7 @@ def search_folds(
             f"folds={folds} for {amount(queries.n_queries, 'queries')}: every fold needs a validation query.",
             Advice("folds", most=queries.n_queries, default=rules.FOLDS),
         )
+    # One fold means a holdout: the queries are split as for five folds, and only the first is used.
     number = fold_numbers(queries.n_queries, max(folds, rules.FOLDS if folds == 1 else 2), seed=seed)
     split = [
         Fold(*_selected(queries, weights, number != fold), queries.take(np.flatnonzero(number == fold)))
@@ -95,6 +96,7 @@ def _selected(queries: Queries, weights: Weights, is_in: Array) -> tuple[Queries
 
 
 def _drawn(queries: Queries, n_docs: int, seed: int) -> Array:
+    # Whole queries are drawn in random order until their documents exceed the limit.
     order = np.random.default_rng(seed).permutation(queries.n_queries)
     n = max(
         rules.FEWEST_TO_SPLIT, int(np.searchsorted(np.cumsum(np.diff(queries.qptr)[order]), n_docs, "right"))
@@ -108,12 +110,14 @@ def validation_queries(folds: Sequence[Fold]) -> Queries:
     """Return the validation queries of all folds in the order of a candidate's values, without features."""
     labeled = [fold.labeled for fold in folds]
     labels = np.concatenate([queries.labels for queries in labeled])
+    # The folds are joined as one collection, so each fold's row numbers move by the documents before it.
     starts = np.cumsum([0, *(queries.n_docs for queries in labeled)])
     qptr = np.concatenate(
         [queries.qptr[:-1] + start for queries, start in zip(labeled, starts, strict=False)] + [starts[-1:]]
     )
     ids = [queries.doc_ids for queries in labeled if queries.doc_ids is not None]
     doc_ids: Array | None = np.concatenate(ids) if len(ids) == len(labeled) else None
+    # Measures read labels and scores only. A column of zeros stands in for the features.
     features = np.zeros((len(labels), 1), dtype=np.float32)
     query_ids = tuple(query for queries in labeled for query in queries.query_ids)
     return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)))

@@ -76,14 +76,17 @@ class Runs:
             for number, candidate in enumerate(candidates):
                 following = len(candidates) - number
                 left = self.clock.left - self.reserved
+                # The first candidate is trained even without time, because a search must return some ranker.
                 if self.clock.is_stopped or (self.trials and left <= 0.0):
                     self.untried += [c.name for c in candidates[number:]]
                     return
                 usual = self.seconds.get(candidate.name, 0.0)
-                adapts = _is_trees(candidate) and left > rules.UNUSED * self.clock.budget  # its learning rate
+                # Trees raise their learning rate when time is short, so they can use even a small remainder.
+                adapts = _is_trees(candidate) and left > rules.UNUSED * self.clock.budget
                 if self.trials and usual and left < rules.LEAST_PART * usual and not adapts:
                     self.untried.append(candidate.name)
                     continue
+                # The default trees get a guaranteed share while other candidates still wait.
                 least = 0.0
                 if n_later and candidate.is_anchor:
                     least = 1.0 if self.n_docs >= rules.ENOUGH_DOCS else rules.FIRST_SHARE
@@ -92,6 +95,8 @@ class Runs:
 
     def attempt(self, candidate: Candidate, share: float = math.inf, fit: Fit | None = None) -> None:
         """Train a candidate for at most ``share`` seconds, and keep its trial, or its error."""
+        # Trees that finished on these documents show how much growth suffices, better than the usual value
+        # does.
         growths = [
             trial.candidate.unfitted.learning_rate * float(trial.curve.steps[-1])
             for trial in self.trials
@@ -108,10 +113,13 @@ class Runs:
                 lambda values: is_hopeless(values, self.trials),
                 fit,
             )
-        except InputError as error:  # data that no method can train on were rejected before
+        # Errors that concern every method were raised before, so the others may still succeed.
+        except InputError as error:
             self.failed.setdefault(candidate.name, error)
             self.clock.finish(f"{candidate.label}: not trained: {error}")
             return
+        # One ranker per trial is enough for the choice; those of all folds would take a multiple of the
+        # memory.
         self.trials = (*self.trials, replace(trial, rankers=trial.rankers[:1]))
         self.clock.finish(standing(trial, self.trials, self.measure))
 
@@ -130,6 +138,7 @@ def successive_halving(candidates: Sequence[Candidate], runs: Runs) -> Runs:
     first, others = representatives(candidates)
     trees = next((c for c in first if _is_trees(c)), None)
     is_costly = runs.folds[0].train.held == "shards"
+    # On shards a run occupies all workers, so of equally good candidates the cheap one is preferred.
     turns = [*first, *others] if is_costly else candidates
     candidates = [replace(c, place=turns.index(c), is_anchor=c is trees) for c in candidates]
     sampled: tuple[Trial, ...] = ()
@@ -151,6 +160,8 @@ def halve_settings(candidates: Sequence[Candidate], runs: Runs, *, is_costly: bo
     """Train one setting of every method, all settings of the methods that are ahead, and bags."""
     names = list(dict.fromkeys(c.name for c in candidates))
     first, others = representatives(candidates) if len(names) > 1 else ([], candidates)
+    # The time is shared as if a third of the other settings followed, since about a third of the methods
+    # survive.
     runs.train(first, -(-len(others) // 3))
     several = [name for name in names if any(c.name == name for c in others)]
     surviving = several
@@ -160,6 +171,7 @@ def halve_settings(candidates: Sequence[Candidate], runs: Runs, *, is_costly: bo
         # where the first setting could not be trained, another may suit the data
         surviving = ahead + [name for name in several if name not in tried]
         behind = [name for name in several if name not in surviving]
+        # A method that time stopped was not beaten, so it counts as untried and not as left out.
         left_out = [n for n in behind if not tried[n].progress and tried[n].outcome != INCOMPLETE]
         runs.untried += [c.name for c in others if c.name in behind and c.name not in left_out]
         if left_out:
@@ -189,15 +201,18 @@ def halve_documents(candidates: Sequence[Candidate], runs: Runs) -> tuple[Trial,
     if rivals and runs.clock.left > needed:
         left = runs.clock.left
         drawn = sample(runs.folds[0], rules.SAMPLE_DOCS, candidates[0].seed or 0)
+        # The sample only selects methods. Most of the time is reserved for training on all documents.
         reserved = (1.0 - rules.FOR_SAMPLE) * left if left < math.inf else 0.0
         on_sample = replace(runs, folds=[drawn], reserved=reserved, trials=())
         on_sample.train(sorted(rivals, key=lambda c: not c.is_anchor))
+        # Training time is assumed to be proportional to the number of documents.
         growth = runs.n_docs / on_sample.n_docs
         runs.expected = {name: growth * seconds for name, seconds in on_sample.seconds.items()}
         sampled = tuple(map(_on_sample, on_sample.trials))
         runs.train(_ahead_of_trees(candidates, on_sample.trials)[: rules.FINALISTS - len(trees)])
     train_bags(candidates, runs)
     begun |= {trial.place for trial in runs.trials}
+    # With a budget the rest of the time is used; without one, the number of candidates is the limit.
     while runs.clock.left < math.inf or len(begun) < rules.FINALISTS:
         following = nearest_setting(candidates, runs.trials, begun)
         if following is None:
@@ -237,13 +252,14 @@ def train_bags(candidates: Sequence[Candidate], runs: Runs) -> None:
     if not able or len({c.name for c in candidates}) == 1:
         return
     best = ranked(able)[0]
+    # A bag costs as much as the best trees once more, so the remaining time limits their number.
     n_bags = int(min(rules.BAGS, runs.clock.left / max(best.seconds, 1e-9)))
     if n_bags < 2 or is_hopeless(best.values, runs.trials):
         return
-    settings = {**rules.BAG_SHARES, **_original(best, candidates).settings, "n_bags": n_bags}
+    hyperparameters = {**rules.BAG_SHARES, **_original(best, candidates).settings, "n_bags": n_bags}
     place = 1 + max(c.place for c in candidates)
     runs.clock.total += 1
-    runs.train([replace(best.candidate, settings=settings, is_anchor=True, place=place)])
+    runs.train([replace(best.candidate, settings=hyperparameters, is_anchor=True, place=place)])
 
 
 def nearest_setting(
@@ -269,11 +285,13 @@ def repeat_cut_runs(candidates: Sequence[Candidate], runs: Runs) -> None:
     while cut := [t for t in runs.trials if t.outcome == CUT_SHORT and t.place not in repeated]:
         best = ranked(cut)[0]
         repeated.add(best.place)
+        # A second run can exceed the first one only if it has more time.
         if runs.clock.left < max(best.seconds, rules.UNUSED * runs.clock.budget):
             continue
         runs.clock.total += 1
         runs.attempt(_original(best, candidates))
-        again = [t for t in runs.trials if t.place == best.place]  # of equals the longer run is kept
+        # Values do not always rise with more steps, so the better run is kept, and of equal ones the longer.
+        again = [t for t in runs.trials if t.place == best.place]
         kept = max(again, key=lambda trial: (trial.or_worst, trial.steps))
         runs.trials = tuple(t for t in runs.trials if t is kept or t not in again)
 
@@ -297,7 +315,8 @@ def representatives(candidates: Sequence[Candidate]) -> tuple[list[Candidate], l
         has_steps = candidate.method.fixed.get("max_iter") != 0
         return 1 if _is_trees(candidate) else 2 if has_steps else 0
 
-    first = sorted(map(_middle, by_method.values()), key=turn)  # stable
+    # The sort is stable, so methods with the same turn keep the order of preference.
+    first = sorted(map(_middle, by_method.values()), key=turn)
     return first, [c for c in candidates if c not in first]
 
 
@@ -310,6 +329,7 @@ def steps_from(settings: Mapping[str, object], candidates: Sequence[Candidate]) 
     total = [0] * len(candidates)
     for name, value in settings.items():
         values = _distinct_values(name, candidates)
+        # A value outside the grid, such as a raised learning rate, has no distance and is not counted.
         if value in values:
             places = [values.index(c.settings.get(name)) for c in candidates]
             total = [n + abs(place - values.index(value)) for n, place in zip(total, places, strict=True)]

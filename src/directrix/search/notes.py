@@ -84,6 +84,7 @@ def notes_on_data(
             f"{measure.name} has the same value for every ranking of the validation queries, so all "
             "candidates are equal and the first was kept"
         )
+    # A surrogate of the same measure has the same gain; only other surrogates train with the exponential one.
     is_exponential = getattr(getattr(ranker, "surrogate_", None), "measure", None) != measure
     if not math.isnan(gap) and is_exponential and getattr(measure, "gain", "exp") != "exp":
         yield (
@@ -98,6 +99,7 @@ def notes_on_data(
         )
 
 
+# These are common names of the column in which search logs keep the displayed position.
 _POSITIONS = ("position", "pos", "rank", "serp_rank", "serp_position", "old_rank", "current_rank")
 
 
@@ -112,8 +114,10 @@ def notes_on_features(
             "of the features"
         )
     if baseline is not None:
-        ahead, error = mean_and_error(values - baseline.values[: len(values)])  # of the folds so far
-        if not ahead > rules.CLEARLY * error:  # true of an unknown error
+        # A trial that was dropped or stopped has values for its first folds only.
+        ahead, error = mean_and_error(values - baseline.values[: len(values)])
+        # The comparison is also false if the error is unknown (NaN), and then the note is needed too.
+        if not ahead > rules.CLEARLY * error:
             where = "ahead of" if ahead > 0.0 else "not ahead of"
             chance = "" if ahead < -rules.CLEARLY * error else ", which may be chance"
             yield f"{where} the {baseline.label}: difference {ahead:+.4f}{_spread(error)}{chance}"
@@ -144,7 +148,8 @@ def notes_on_budget(
         for c in trials
         if c.progress and c.outcome != UNTRAINED
     ]
-    begun = {c.label: c.name for c in trials if c.outcome == UNTRAINED}  # also on a sample
+    # Labels are the keys, so a candidate counts once even if it began on the sample and on all documents.
+    begun = {c.label: c.name for c in trials if c.outcome == UNTRAINED}
     if stopped:
         finished = any(not c.outcome for c in trials)
         rule = "chosen only if ahead of all that finished" if finished else "no candidate finished"

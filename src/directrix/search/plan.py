@@ -27,13 +27,15 @@ from directrix.rankers.kinds import MODELS
 from directrix.rankers.method import Method
 from directrix.rankers.named_trainers import takes_bounds
 
+# These settings exist but would be ignored, so they are errors with the reason given here.
 _NO_EFFECT = {
     "patience": "early stopping needs a validation set while training, the search uses its own to choose",
     "warm_start": "every candidate is trained from its own start",
 }
 
 
-@dataclass(frozen=True, eq=False)  # settings may be arrays
+# Settings may hold arrays, which have no single truth value, so candidates compare by identity.
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """A configuration that a search can train: a method with one choice of settings.
 
@@ -151,6 +153,7 @@ class Plan:
         if queries.held == "shards":
             plan = plan.keeping(_trainable_on_shards(plan.candidates), "do not suit data in shards")
         elif weights[0] is not None:
+            # If no candidate supports weights, all are kept: training then raises the error that says so.
             weighing = [c for c in plan.candidates if c.method.weighs_docs]
             plan = plan.keeping(weighing or plan.candidates, "do not support weights of documents")
         if queries.categories is not None:
@@ -196,6 +199,7 @@ def _trainable_on_shards(candidates: Sequence[Candidate]) -> list[Candidate]:
         )
     if len({c.name for c in able}) == 1:
         return able
+    # A step on shards costs a round trip to every worker, which steps on one query each cannot afford.
     trainers = [(c, c.unfitted.trainer) for c in able]
     return [c for c, trainer in trainers if trainer != "sgd" and getattr(trainer, "batch", None) != 1]
 
@@ -219,13 +223,14 @@ def candidates_of(
     method.check_settings(fixed)
     methods = method.parts(measure)
     for name in _NO_EFFECT.keys() & fixed.keys():
-        if not (name == "patience" and any(part.keeps_best for part in methods)):
+        if not (name == "patience" and any(single_method.keeps_best for single_method in methods)):
             raise InputError(
                 f"{name} has no effect in a search: {_NO_EFFECT[name]}. Leave it out, or fit one ranker in "
                 f"Python: method({method.name!r}).ranker({name}={fixed[name]!r})."
             )
     candidates = []
     for single in _with_models(methods, models):
+        # A fixed setting replaces the values of its axis, or becomes an axis with one value.
         axes = {**single.grid, **{name: (fixed[name],) for name in fixed if name in single.settings}}
         candidates += [
             Candidate(single, dict(zip(axes, values, strict=True)), measure, seed)
@@ -254,14 +259,16 @@ def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
     first: dict[Any, Candidate] = {}
     for candidate in candidates:
         key: Any = candidate
-        with suppress(InputError):  # training reports it
+        # A ranker that cannot be made has no duplicates here. Training reports its error.
+        with suppress(InputError):
             key = type(candidate.unfitted), str(candidate.unfitted.get_params(deep=False))
         first.setdefault(key, candidate)
     return [replace(candidate, place=place) for place, candidate in enumerate(first.values())]
 
 
 def _keeps_bounds(candidate: Candidate) -> bool:
-    trainer = getattr(candidate.unfitted, "trainer", None)  # trees have none
+    # Trees have no trainer, and satisfy monotone constraints by themselves.
+    trainer = getattr(candidate.unfitted, "trainer", None)
     return trainer is None or takes_bounds(trainer)
 
 

@@ -131,6 +131,7 @@ def search(
 
     takes_ensembles = plan.engine is None or plan.engine.takes_ensembles
     may_blend = takes_ensembles and not (is_sharded or plan.single or plan.simple)
+    # The errors of one method's settings are correlated, so their mean would gain little.
     may_blend = may_blend and len({candidate.name for candidate in plan.candidates}) > 1
     chosen = choice(runs.trials, folds, measure, may_blend=may_blend, simple=plan.simple)
     is_refitted = valid is None and folds[0].train is not queries
@@ -140,7 +141,8 @@ def search(
             text = "an ensemble was left out: to train its members on all queries takes"
             runs.notes.append(f"{text} {seconds:.0f} s")
             chosen = Choice.of(chosen.best)
-    kept = set(map(id, chosen.kept))  # only the choice needs rankers and scores of the others
+    # The rankers and scores of the other trials were needed for the choice alone, and are released here.
+    kept = set(map(id, chosen.kept))
     trials = tuple(t if id(t) in kept else replace(t, rankers=(), scores=np.zeros(0)) for t in runs.trials)
 
     def final(trial: Trial) -> Any:
@@ -221,6 +223,7 @@ def _checked(plan: Plan, queries: Any, valid: Any, weights: Weights) -> Weights:
 
 def _seconds_to_refit(members: Sequence[Trial], n_queries: int, folds: Sequence[Fold]) -> float:
     """Seconds that training the members again on all queries takes."""
+    # The time of a trial is the sum over its folds, so it is scaled by the queries that all folds train on.
     n_trained = sum(fold.train.n_queries for fold in folds)
     return float(sum(trial.seconds * n_queries / n_trained for trial in members))
 

@@ -47,6 +47,7 @@ def best_feature(q: Queries, measure: RankingMeasure) -> SingleFeature:
         label = f"single feature {name}{', low first' if sign < 0.0 else ''}"
         return SingleFeature(f, sign, label, mean(_signed(column(f), sign)))
 
+    # Both directions are tried, because low values of a feature such as a price or a distance may be best.
     every = (single(f, sign) for f in _numbers(q) for sign in (1.0, -1.0))
     return max(every, key=lambda feature: -math.inf if math.isnan(feature.train) else feature.train)
 
@@ -59,6 +60,7 @@ def _numbers(q: Queries) -> list[int]:
 def _signed(values: Float64Array, sign: float) -> Float64Array:
     scores = sign * values
     present = scores[~np.isnan(scores)]
+    # A missing value gets a score below all others, so its document comes last in either direction.
     return np.where(np.isnan(scores), (present.min() if len(present) else 0.0) - 1.0, scores)
 
 
@@ -85,6 +87,7 @@ def baseline_of(folds: Sequence[Fold], measure: RankingMeasure, seed: int) -> Ba
         return None
     chosen = []
     for fold in folds:
+        # A sample suffices to select the feature. Its values are then those of all validation queries.
         is_large = fold.train.n_docs > rules.BASELINE_DOCS
         drawn = sample(fold, rules.BASELINE_DOCS, seed) if is_large else fold
         chosen.append(best_feature(drawn.train, measure))

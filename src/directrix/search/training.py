@@ -39,7 +39,9 @@ from directrix.search.trial import (
 from directrix.threads import ignore_interrupts
 from directrix.types import Float64Array, Step
 
-_STEPS = ("best", "iterations", "epochs", "rounds")  # counts of results, the first one that there is
+# Results count their steps under these names. The first one that exists is taken, so "best" comes before
+# totals.
+_STEPS = ("best", "iterations", "epochs", "rounds")
 
 Fit = Callable[[Candidate, int], Trial]
 """Returns the trial of a candidate on the fold of a number: a ranker, a learning curve and the seconds."""
@@ -66,6 +68,7 @@ def train_candidate(
     train, steps, scores = [], [], []
     seconds, outcome, progress = 0.0, "", ""
     for number, fold in enumerate(folds):
+        # A run that the clock cut short is not dropped: with more time it might not be behind.
         may_drop = None if clock.cut_at is not None else is_hopeless
         if number and clock.is_stopped:
             outcome = INCOMPLETE
@@ -86,12 +89,17 @@ def train_candidate(
         mean, spread = _on_training_queries(ranker, fold.train, measure)
         train.append(mean)
         if spread is not None:
+            # Each fold has a ranker of its own, so the scores are divided by its spread before they are
+            # joined.
             scores.append(fold_scores / spread if spread > 0.0 else np.zeros(len(fold_scores)))
-        counts = ranker.result_.counts  # of the steps of the ranker that was kept
+        # A trainer may return an earlier step than its last; the counts are those of the ranker that it
+        # returned.
+        counts = ranker.result_.counts
         steps.append(next((int(counts[name]) for name in _STEPS if name in counts), 0))
         seconds += on_fold.seconds + working_time() - begun
     planned, done = planned_steps(ranker), clock.cut_at
-    if done is not None and done != planned:  # otherwise the time ended with the training
+    # Both are equal if the time ended just as training was complete.
+    if done is not None and done != planned:
         total = "" if planned is None else f" of {planned}"
         progress = f"{done}{total} {'trees' if candidate.method.model == 'trees' else 'steps'}"
         outcome = (outcome or CUT_SHORT) if done else UNTRAINED
@@ -129,6 +137,7 @@ def train_fold(candidate: Candidate, fold: Fold, measure: RankingMeasure, clock:
     if fold.train.held == "shards":
         ranker.fit_shards(fold.train, valid, measure=measure, callback=clock.watch)
         return Trial(candidate, rankers=(ranker,), seconds=working_time() - begun)
+    # Only a learning rate that the user did not fix may be adapted to the time.
     is_free = candidate.method.model == "trees" and "learning_rate" not in candidate.settings
     highest = rules.RATE_OF_MANY if fold.train.n_docs > rules.MANY_DOCS else rules.RATE
     pace = Pace(clock, ranker.learning_rate, ranker.n_trees, highest) if is_free else Pace(clock)
@@ -137,6 +146,7 @@ def train_fold(candidate: Candidate, fold: Fold, measure: RankingMeasure, clock:
         fold.train, valid, measure=measure, doc_weight=doc_weight, query_weight=query_weight, callback=pace
     )
     seconds = working_time() - begun
+    # The few trees so far have the lower rate, so training starts again. Their time counts for the trial.
     if pace.better_rate is not None:
         faster = {**candidate.settings, "learning_rate": pace.better_rate}
         again = train_fold(replace(candidate, settings=faster), fold, measure, clock)
@@ -153,6 +163,8 @@ def train_fold(candidate: Candidate, fold: Fold, measure: RankingMeasure, clock:
 def refit(trial: Trial, queries: Queries, weights: Weights, measure: RankingMeasure, clock: Clock) -> Any:
     """Train the ranker of a trial on all queries, with as many steps as it had on the folds."""
     clock.start_refit(trial.name)
+    # Methods that choose their best step on validation queries have none now, so they stop at the number
+    # found before.
     is_limited = trial.candidate.method.keeps_best or trial.progress
     steps = trial.steps if is_limited else math.inf
 
@@ -197,6 +209,7 @@ def fitting(
     if effective_n_jobs(n_jobs) == 1 or len(candidates) * len(folds) < 2:
         yield lambda candidate, number: train_fold(candidate, folds[number], measure, clock)
         return
+    # Places are unique, while candidates themselves may hold arrays and are not compared.
     number_of = {candidate.place: number for number, candidate in enumerate(candidates)}
     current = 0
     # Arrays that are mapped read-only would be another type, for which Numba compiles again.
@@ -205,7 +218,9 @@ def fitting(
         delayed(_attempt)((candidate.place, fold), candidate, folds[fold], measure)
         for number, candidate in enumerate(candidates)
         for fold in range(len(folds))
-        if number >= current  # a search that is past a candidate has dropped it
+        # The pool asks for the next task only when a process is free. By then the search may have dropped its
+        # candidate.
+        if number >= current
     )
 
     def fitted(candidate: Candidate, fold: int) -> Trial:
@@ -221,7 +236,8 @@ def fitting(
         yield fitted
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib warns of trainings that are left out, as was asked
+            # joblib warns about tasks that were not finished, and leaving them out is intended here.
+            warnings.simplefilter("ignore")
             running.close()
 
 
@@ -231,5 +247,6 @@ def _attempt(
     ignore_interrupts()
     try:
         return wanted, train_fold(candidate, fold, measure, Clock())
-    except InputError as error:  # it concerns this candidate alone
+    # The error is returned and not raised, because it must not end the runs of other candidates.
+    except InputError as error:
         return wanted, error

@@ -13,6 +13,7 @@ from directrix.rankers.means import mean_and_error
 from directrix.search.plan import Candidate
 from directrix.types import Float64Array
 
+# A complete trial has the outcome "". All others say why a trial is not complete; see `Trial`.
 UNTRAINED, CUT_SHORT, DROPPED, SAMPLE = "not trained", "cut short", "dropped", "sample"
 INCOMPLETE = "incomplete"
 
@@ -38,6 +39,7 @@ class LearningCurve(NamedTuple):
 
         Under `Restarts` a step is a whole run, and has the last row of that run.
         """
+        # Later rows replace earlier ones with the same key, so a run of `Restarts` keeps its last row.
         rows = {int(row.get("restart", row["iteration"])): row for row in trace}
         seen = [
             (step, seconds[step], row["loss"], row.get("score", np.nan))

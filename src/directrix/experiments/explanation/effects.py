@@ -16,8 +16,10 @@ from directrix.rankers.means import mean_and_error, mean_over_queries, values_of
 from directrix.tables import Table, Value
 from directrix.types import Array, Float64Array, Progress, is_sparse
 
+# A dependence has at most this number of points: all values, or quantiles from 5 % to 95 %.
 _MOST_VALUES = 9
-_DRAWS = 3  # documents of a query
+# This number of documents is drawn from each query. Their ranks are averaged to reduce chance.
+_DRAWS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +67,12 @@ def dependence(ranker: Any, q: Queries, column: int, feature: str, seed: int) ->
     ranks = np.zeros((len(values) + 1, len(starts)))
     for _ in range(_DRAWS):
         rows = starts + rng.integers(0, sizes[sizes > 0])
-        own = features[rows, column].copy()
-        for given, into in zip([own, *values], ranks, strict=True):
-            features[rows, column] = given
-            into += _ranks(ranker.predict_queries(changed), rows, starts) / _DRAWS
-        features[rows, column] = own
+        original = features[rows, column].copy()
+        for value, row_ranks in zip([original, *values], ranks, strict=True):
+            features[rows, column] = value
+            row_ranks += _ranks(ranker.predict_queries(changed), rows, starts) / _DRAWS
+        features[rows, column] = original
+    # Errors are those of changes against the same documents with their own values, not of ranks.
     changes = [mean_and_error(of_value - ranks[0]) for of_value in ranks[1:]]
     own_rank = float(ranks[0].mean())
     mean, error = np.array(changes).reshape(-1, 2).T
@@ -79,13 +82,14 @@ def dependence(ranker: Any, q: Queries, column: int, feature: str, seed: int) ->
 
 def _values(column: Array, *, is_category: bool) -> Float64Array:
     """Values to try, ascending."""
-    known = column[~np.isnan(column)].astype(np.float64)
-    values, counts = np.unique(known, return_counts=True)
+    present = column[~np.isnan(column)].astype(np.float64)
+    values, counts = np.unique(present, return_counts=True)
     if len(values) <= _MOST_VALUES:
         return values
     if is_category:
         return np.sort(values[np.argsort(-counts, kind="stable")[:_MOST_VALUES]])
-    return np.unique(np.quantile(known, np.linspace(0.05, 0.95, _MOST_VALUES), method="inverted_cdf"))
+    # The tails are left out, because models are rarely trained on documents with such values.
+    return np.unique(np.quantile(present, np.linspace(0.05, 0.95, _MOST_VALUES), method="inverted_cdf"))
 
 
 def _ranks(scores: Float64Array, rows: Array, starts: Array) -> Float64Array:
@@ -143,7 +147,9 @@ def left_out(
     for done, column in enumerate([None, *columns]):
         if progress is not None:
             progress(done, len(columns) + 1, "all features" if column is None else names[column])
-        train, valid, test = (None if part is None else _without(part, column) for part in (*trained_on, q))
+        train, valid, test = (
+            None if queries is None else _without(queries, column) for queries in (*trained_on, q)
+        )
         copy = clone(ranker.trained() if hasattr(ranker, "trained") else ranker)
         copy.fit_queries(train, valid, measure=measure)
         values.append(values_of(measure, copy.predict_queries(test), q))
@@ -166,11 +172,11 @@ def _without(q: Queries, column: int | None) -> Queries:
 def dependence_table(moves: tuple[Dependence, ...]) -> Table:
     """Return the mean ranks at the ends of each feature's values."""
     rows: list[tuple[Value, ...]] = []
-    for one in moves:
-        low, high = (np.argmax(one.rank), np.argmin(one.rank)) if one.categories else (0, -1)
-        texts = one.categories or [f"{value:.4g}" for value in one.values]
-        ends = [(texts[i], float(one.rank[i])) for i in (int(low), int(high))]
-        rows.append((one.feature, one.own_rank, *ends[0], *ends[1], float(one.error.max())))
+    for move in moves:
+        low, high = (np.argmax(move.rank), np.argmin(move.rank)) if move.categories else (0, -1)
+        texts = move.categories or [f"{value:.4g}" for value in move.values]
+        ends = [(texts[i], float(move.rank[i])) for i in (int(low), int(high))]
+        rows.append((move.feature, move.own_rank, *ends[0], *ends[1], float(move.error.max())))
     return Table(
         "Mean rank of a document, by the value of one of its features",
         ("feature", "own value", "value", "rank", "value", "rank", "error"),

@@ -26,13 +26,22 @@ from directrix.rankers.means import mean_over_queries
 from directrix.tables import Table
 from directrix.types import Progress
 
-_SHUFFLED = 200_000  # documents over all repeats; of more than that the queries are the larger noise
+# Features are shuffled for this number of documents over all repeats. With more, the choice of queries is the
+# larger source of noise.
+_SHUFFLED = 200_000
+# With few documents, a feature is shuffled at most this number of times.
 _MOST_REPEATS = 5
-_MOST_FEATURES = 1000  # of more those that move the scores most are examined
-_MOST_CELLS = 1 << 28  # of features, which are dense: 2 GiB; of larger data a sample of the queries
-_MOVED = 4_000  # documents of queries in which features are changed for `Dependence`
-_IN_GROUPS = 5  # features for every group
-_SEEN = 10_000  # documents that count the ways through trees
+# Of more features, only those whose first shuffle moves the scores most are examined.
+_MOST_FEATURES = 1000
+# Features become dense. This number of float64 values takes 2 GiB; of larger data a sample of the queries is
+# used.
+_MOST_CELLS = 1 << 28
+# `Dependence` changes features in whole queries with about this number of documents.
+_MOVED = 4_000
+# The table of groups shows this number of features for each group.
+_IN_GROUPS = 5
+# The paths through trees are counted on about this number of documents.
+_SEEN = 10_000
 
 
 @dataclass(frozen=True)
@@ -252,15 +261,15 @@ def _grouped(importance: Importance, groups: Mapping[Any, str]) -> tuple[QueryGr
             f"{importance.query_ids[-1]}, has a group, though e.g. {example!r} has one; give the ids of "
             "these queries."
         )
-    found = []
+    query_groups = []
     for name in sorted({name for name in names if name is not None}):
         rows = [i for i, of_query in enumerate(names) if of_query == name]
         columns = range(len(importance.names))
         mean = tuple(mean_over_queries(importance.falls[j, rows]) for j in columns)
         value = mean_over_queries(importance.values[rows])
         intervals = tuple(importance.interval(j, rows) for j in columns)
-        found.append(QueryGroup(name, len(rows), value, mean, intervals))
-    return tuple(found)
+        query_groups.append(QueryGroup(name, len(rows), value, mean, intervals))
+    return tuple(query_groups)
 
 
 def _importance_table(explanation: Explanation, top: int) -> Table:
@@ -283,10 +292,12 @@ def _importance_table(explanation: Explanation, top: int) -> Table:
 
 
 def _group_table(explanation: Explanation) -> Table:
-    found, rows = explanation.importance, []
+    importance, rows = explanation.importance, []
     for group in explanation.groups:
-        for j in found.ranked[:_IN_GROUPS]:
+        for j in importance.ranked[:_IN_GROUPS]:
             interval = group.intervals[j]
-            rows.append((group.name, group.n_queries, group.value, found.names[j], group.mean[j], *interval))
-    heads = ("group", "queries", found.measure, "feature", "importance", "low", "high")
+            rows.append(
+                (group.name, group.n_queries, group.value, importance.names[j], group.mean[j], *interval)
+            )
+    heads = ("group", "queries", importance.measure, "feature", "importance", "low", "high")
     return Table("Groups of queries", heads, tuple(rows), digits=4)

@@ -16,7 +16,8 @@ from directrix.rankers.contributions import Contributions
 from directrix.tables import Table, Value
 from directrix.types import Array, Float64Array
 
-_NAMED = 3  # features that a sentence or a row names
+# A sentence or a row of a table names at most this number of features.
+_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)

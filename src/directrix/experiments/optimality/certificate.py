@@ -59,8 +59,10 @@ class Steps:
     relative step has the same effect for any norm.
     """
 
-    given: tuple[float, ...]  # in multiples of the unit
-    relative: bool  # whether the unit is the norm of the weights; else it is 1
+    # Radii in multiples of the unit.
+    given: tuple[float, ...]
+    # The unit is the norm of the weights if this is true, and 1 otherwise.
+    relative: bool
 
     def unit(self, params: Float64Array) -> float:
         """Return the unit at the given weights; raise `InputError` for relative steps if all are 0."""

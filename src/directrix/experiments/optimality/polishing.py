@@ -26,7 +26,8 @@ from directrix.parameters import seed_number, whole
 from directrix.rankers.gradient import with_parameters
 from directrix.types import Float64Array, Progress
 
-_CLIMBING = 2  # second word of the seeds, after the user's; tests have another
+# The second word of the seeds of climbing, after the seed of the user. Tests have another.
+_CLIMBING = 2
 _LOOKED_AT = 128
 """Random directions that are tried at a time."""
 _FOLLOWED = 8
@@ -91,7 +92,8 @@ class Climb:
             self._along(trend / slope)
         for i in best:
             self._along(directions[i])
-        if self.moves == before:  # the line search found no higher point: take the step that rose
+        # The line search can miss a higher point that the test found. The step of the test is then taken.
+        if self.moves == before:
             i = best[0]
             self._take(self.params + lengths[curves[i].argmax()] * directions[i])
         return self.moves > before
@@ -125,7 +127,9 @@ class Climb:
         self.params, self.value, self.moves = params, value, self.moves + 1
 
 
-_TESTS = 1  # second word of the seeds of tests, after the user's; climbing has another
+# The second word of the seeds of tests, after the seed of the user. Climbing has another, so directions
+# differ.
+_TESTS = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,13 +222,15 @@ def polish(  # noqa: PLR0913
     >>> better.start < 1.0, better.certificate.value, better.certificate.is_local_optimum
     (True, 1.0, True)
     """
-    n_directions(eps, delta)  # rejects what is not a share
+    # The call raises the error for a fraction outside (0, 1) before the work begins.
+    n_directions(eps, delta)
     tried = Steps(check_steps(steps), relative)
     whole(max_moves, "max_moves", least=0)
     point, goal = point_of(ranker_or_params, data, measure)
     root = seed_number(seed)
     evaluator = Evaluator(point, goal)
-    tried.unit(point.params)  # rejects weights without a length
+    # The call raises the error for weights of length 0, for which relative radii have no unit.
+    tried.unit(point.params)
     climb = Climb(evaluator, tried, root)
     certificate, tests = _until_certified(climb, eps, delta, max_moves, progress)
     polished = None

@@ -59,11 +59,14 @@ _INTERVALS = {
     "bootstrap": "by the BCa bootstrap, for each pair alone",
     "tukey": "of Tukey, for all pairs together",
 }
-_FAMILY = ("tukey", "randomized-tukey")  # these adjust for the number of pairs themselves
+# These tests adjust for the number of pairs themselves, so no correction is applied to their p-values.
+_FAMILY = ("tukey", "randomized-tukey")
 _OF_PAIR = {"paired-t": paired_t, "wilcoxon": signed_rank, "sign": sign_test}
 _DRAWN = {"randomization": 100_000, "randomized-tukey": 10_000}
-_FOR_T = 30  # queries
-_MANY = 10  # systems; with more, the table of all pairs is too long for a screen
+# With fewer queries than this, a t-test relies on normal differences and the result has a note.
+_FOR_T = 30
+# With more systems, the table of all pairs is too long for a screen.
+_MANY = 10
 
 
 @dataclass(frozen=True)
@@ -292,7 +295,8 @@ def paper_table(results: Mapping[str, Comparisons], what: str = "") -> str:
 def _systems(comparison: Comparisons, measure: str) -> Table:
     ordered = sorted(comparison.means, key=lambda name: -comparison.means[name])
     ranked = comparison.ranked
-    is_partial = len(set(ranked.values())) > 1  # otherwise the title says how many queries there are
+    # If all systems have the same number of queries, the title says it and no column is needed.
+    is_partial = len(set(ranked.values())) > 1
     rows: list[tuple[Value, ...]]
     if comparison.letters is not None:
         heads: tuple[str, ...] = ("system", measure, "letters")

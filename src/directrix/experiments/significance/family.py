@@ -11,7 +11,9 @@ from directrix.measures.bootstrap import batch_sizes, check_resampling, equal_si
 from directrix.parameters import share
 from directrix.types import Array, Float64Array
 
-_SLACK = 1e-12  # of the mean size of a value: sums of the same terms in another order are the same sum
+# Sums of the same terms in another order differ by rounding. This tolerance is in units of the mean size of a
+# value.
+_SLACK = 1e-12
 
 
 class Tukey(NamedTuple):

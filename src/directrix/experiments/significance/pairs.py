@@ -19,11 +19,17 @@ from directrix.measures.bootstrap import batch_sizes, check_resampling, equal_si
 from directrix.parameters import share
 from directrix.types import Float64Array, Int64Array
 
-_ZERO = 1e-12  # values of equal rankings may differ by rounding, if sums are in another order
-_STEPS = 1 << 22  # of the exact distribution of signed ranks, which take some milliseconds
-_DIGITS = 12  # differences that agree to this number of decimals share a rank
-_ALL_SIGNS = 16  # pairs up to which all 2^16 signs are tried
-_SLACK = 1e-12  # of the sum of sizes: sums of the same terms in another order are the same sum
+# Values of equal rankings may differ by rounding if their terms were added in another order.
+_ZERO = 1e-12
+# The exact distribution of signed ranks is computed up to this number of additions, which take some
+# milliseconds.
+_STEPS = 1 << 22
+# Differences that agree to this number of decimals are ties, and share a rank.
+_DIGITS = 12
+# Up to this number of pairs, all 2^16 choices of signs are tried and the p-value is exact.
+_ALL_SIGNS = 16
+# Sums of the same terms in another order differ by rounding. This tolerance is in units of the sum of sizes.
+_SLACK = 1e-12
 
 
 def gaps_of(first: Any, second: Any) -> Float64Array:
@@ -154,7 +160,8 @@ def signed_rank(first: Any, second: Any) -> Significance:
     gaps = gaps_of(first, second)
     sizes = np.round(gaps, _DIGITS)
     sizes = sizes[sizes != 0.0]
-    ranks = np.rint(2.0 * rankdata(np.abs(sizes))).astype(np.int64)  # whole numbers, also where sizes tie
+    # Tied sizes share the mean of their ranks, a multiple of one half. Doubled ranks are whole numbers.
+    ranks = np.rint(2.0 * rankdata(np.abs(sizes))).astype(np.int64)
     ranks //= max(1, np.gcd.reduce(ranks))
     return Significance.of(_signed_sum_p(ranks, abs(int(np.sign(sizes) @ ranks))), gaps)
 
@@ -164,9 +171,11 @@ def _signed_sum_p(ranks: Int64Array, least: int) -> float:
     from scipy.special import ndtr
 
     total = int(ranks.sum())
-    if len(ranks) * total > _STEPS:  # sums differ by 2, so half a step is 1
+    # The normal approximation is corrected for continuity. Sums differ by 2, so half a step is 1.
+    if len(ranks) * total > _STEPS:
         return min(1.0, 2.0 * float(ndtr((1.0 - least) / np.sqrt(float(ranks @ ranks)))))
-    chances = np.zeros(total + 1)  # of the sum of the numbers with a minus
+    # The distribution of the sum of all ranks with a minus sign is built up one rank at a time.
+    chances = np.zeros(total + 1)
     chances[0] = 1.0
     for rank in ranks:
         chances[rank:] += chances[:-rank].copy()
@@ -444,12 +453,15 @@ def detectable(first: Any, second: Any, *, alpha: float = 0.05, power: float = 0
 def _noncentrality(n: int, alpha: float, power: float) -> float:
     from scipy.optimize import brentq
     from scipy.special import stdtrit
-    from scipy.stats import nct  # scipy.special.nctdtr is NaN for one degree of freedom far out
+
+    # scipy.special.nctdtr is NaN for one degree of freedom far out.
+    from scipy.stats import nct
 
     edge = float(stdtrit(n - 1, 1.0 - alpha / 2.0))
 
     def excess_power(noncentrality: float) -> float:
-        wrong_side = np.nan_to_num(nct.cdf(-edge, n - 1, noncentrality))  # NaN where it is almost 0
+        # The function is NaN where the probability is almost 0.
+        wrong_side = np.nan_to_num(nct.cdf(-edge, n - 1, noncentrality))
         return float(wrong_side + nct.sf(edge, n - 1, noncentrality)) - power
 
     if excess_power(0.0) >= 0.0:
