@@ -11,7 +11,8 @@ from directrix.clicks._kernels.em import pass_over_cells
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
-_CELLS = 1 << 17  # of a chunk of pairs
+# Size of a chunk of pairs, in cells of its arrays.
+_CELLS = 1 << 17
 
 
 class GroupCounts(NamedTuple):

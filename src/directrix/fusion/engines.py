@@ -9,8 +9,10 @@ from typing import Any
 from directrix.errors import InputError
 from directrix.fusion.combination import Combination
 
-_DEPTH = 1000  # documents of each run that an engine combines
-_QUERIES = 5  # of a hybrid query of OpenSearch
+# Number of documents of each run that an engine combines.
+_DEPTH = 1000
+# Largest number of queries in a hybrid query of OpenSearch.
+_QUERIES = 5
 _LACKS = "a document that one of the queries does not find gets 0 there, not the lowest score"
 
 
@@ -101,7 +103,8 @@ def _open_search(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]
 
 
 def _elasticsearch(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
-    window = {"rank_window_size": _DEPTH}  # the default is 10 documents of each retriever
+    # Without this window, Elasticsearch combines 10 documents of each retriever.
+    window = {"rank_window_size": _DEPTH}
     query = {"match": {"REPLACE": "REPLACE"}}
     plain: list[Any] = [{"standard": {"_name": name, "query": query}} for name in names]
     weighted: list[dict[str, Any]] = [

@@ -21,13 +21,18 @@ CONSTANTS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0, 200.0, 500.0)
 BEST_RUN, RRF_60 = "best run", "RRF, c = 60"
 """The methods that all others are compared with."""
 
-_SAMPLED = 50  # random weights, with equal ones and each run alone
-_CLIMBED = 2  # the best of these, from which single weights are moved
-_COMPARED = 4  # times the cut-off: documents that others are compared with
+# Number of random starting weights, besides equal ones and each run alone.
+_SAMPLED = 50
+# Number of the best starting weights from which coordinate ascent begins.
+_CLIMBED = 2
+# Documents that others are compared with, as a multiple of the cut-off.
+_COMPARED = 4
 _SWEEPS = 20
 _GAIN = 1e-12
-_DIGITS = 12  # of values that differ
-_LITTLE = 1e-9  # weight with which a run adds its documents
+# Decimals in which two values must differ to be different.
+_DIGITS = 12
+# Weight with which a run adds its documents without changing the order of the others.
+_LITTLE = 1e-9
 
 
 class Weigher:
@@ -49,7 +54,8 @@ class Weigher:
     @cached_property
     def _is_reached(self) -> Array:
         """Whether weights can bring the document among those that the measure sees."""
-        if self.measure.form == "pairs":  # which sees all documents
+        # A measure of pairs depends on all documents.
+        if self.measure.form == "pairs":
             return np.ones(len(self.pool.doc_ids), dtype=bool)
         return self.pool.is_retrieved & ~dominated(self.pool, self.measure.depth)
 
@@ -72,7 +78,8 @@ class Weigher:
     @cached_property
     def is_flat(self) -> bool:
         """Whether all weights are equally good: none bring a relevant document above the cut-off."""
-        self.measure.terms(self.pool.labels, self.pool.qptr)  # raises if it has none, and so no line search
+        # The call raises for a measure without terms, which has no line search.
+        self.measure.terms(self.pool.labels, self.pool.qptr)
         best = self._exact(np.where(self._is_reached, self.pool.labels, -np.inf))[0]
         return not (best > 0.0).any()
 
@@ -149,12 +156,16 @@ class Weigher:
         value, without = self._line.value(parts @ weights), 0
         for i in islice(cycle(range(n)), _SWEEPS * n):
             without += 1
-            if np.delete(weights, i).sum() > 0.0:  # alone, any weight > 0 is the same
+            # A run that is alone has the same order with any weight > 0.
+            if np.delete(weights, i).sum() > 0.0:
                 point = self._line.best(parts @ weights, parts[:, i], within=(-weights[i], np.inf))
                 moved = np.maximum(weights + point.t * np.eye(n)[i], 0.0)
                 moved = moved / moved.sum()
-                reached = self._line.value(parts @ moved)  # rounding of the weights may part ties
-                if reached > value + _GAIN:  # then this weight is the best on its line
+                # Normalizing the weights rounds them, which may separate ties, so the value is computed
+                # again.
+                reached = self._line.value(parts @ moved)
+                # The new weight is the best on its line, so the count of steps without a gain restarts at 1.
+                if reached > value + _GAIN:
                     value, weights, without = reached, moved, 1
             if without == n:
                 break
@@ -168,7 +179,8 @@ def dominated(pool: Pool, depth: int) -> Array:
     the highest worst normalized score, so some dominated ones are missed. O(n_docs depth n_runs).
     """
     is_dominated = np.zeros(len(pool.doc_ids), dtype=np.bool_)
-    parts = normalized(pool, "none")  # above in these is above with any normalizer
+    # A document that is above another in these scores is above it with any normalizer.
+    parts = normalized(pool, "none")
     for first, last in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
         if last - first > depth:
             of = parts[first:last]
@@ -181,7 +193,8 @@ def dominated(pool: Pool, depth: int) -> Array:
 Choose = Callable[[Weigher, Sequence[str]], Chosen]
 """A method: from the queries to choose on, and their classes, to its choice."""
 
-_LEAST_OF_CLASS = 5  # queries of a class with weights of its own
+# Smallest number of queries for which a class gets weights of its own.
+_LEAST_OF_CLASS = 5
 
 
 def fusion_methods(*, has_classes: bool) -> dict[str, Choose]:

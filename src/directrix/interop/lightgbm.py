@@ -38,7 +38,8 @@ class LightGBMStopping:
     def __init__(self, valid: Any, measure: Any, stopping_rounds: int) -> None:
         self.valid = valid if isinstance(valid, Queries) else open_shards(valid)
         self.measure = as_measure(measure)
-        self.before_iteration, self.order = False, 30  # after LightGBM's own that print and record
+        # The order places this callback after LightGBM's own ones that print and record.
+        self.before_iteration, self.order = False, 30
         self.stopping_rounds = whole(stopping_rounds, "stopping_rounds", "early_stopping", example=50)
         self.values: list[float] = []
         """Mean of the measure after every tree of the current or the last run."""
@@ -55,7 +56,8 @@ class LightGBMStopping:
             self._features, raw_score=True, start_iteration=first, num_iteration=env.iteration + 1 - first
         )
         self.values.append(mean_over_queries(self._ready(self._scores)[0], None))
-        best = int(np.argmax(np.round(self.values, 9)))  # other processors round otherwise
+        # Processors round differently, and this must not change the best iteration.
+        best = int(np.argmax(np.round(self.values, 9)))
         waited = len(self.values) - 1 - best
         if waited >= self.stopping_rounds or env.iteration + 1 == env.end_iteration:
             found = "valid", self.measure.name, self.values[best], True
@@ -70,7 +72,8 @@ class LightGBMStopping:
             raise InputError("early_stopping: boosting='dart' rescales earlier trees; take boosting='gbdt'.")
         q: Any = self.valid
         if not isinstance(q, Queries):
-            q.verify()  # a worker with other files would stop at another tree
+            # A worker with other files would stop at another tree.
+            q.verify()
             q = q.judged()
         check_choice(self.measure, q, "early_stopping")
         self._features = q.features[:]

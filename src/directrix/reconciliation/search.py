@@ -18,8 +18,10 @@ from directrix.reconciliation.settings import OWN, Space, is_ordered_by_ids, row
 from directrix.reconciliation.values import Computed, compute
 from directrix.types import Array, Int64Array, Progress
 
-_MOST_MATCHES = 100  # that a result holds, each with other values of some query
-_MOST_PAIRS = 3000  # settings of each of two numbers that are compared with one another
+# Largest number of matches in a result; each gives other values to some query.
+_MOST_MATCHES = 100
+# Settings of each of two numbers that are compared with one another, those with the fewest switches first.
+_MOST_PAIRS = 3000
 
 
 def reconcile(  # noqa: PLR0913 - all but the first four are optional and by name

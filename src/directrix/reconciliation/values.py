@@ -18,7 +18,8 @@ from directrix.reconciliation.settings import ARRANGED, TOGETHER, Space
 from directrix.types import Array, Float64Array, Int64Array, Progress
 
 _FILLS = {"zero": 0.0, "one": 1.0, "skip": np.nan}
-_DIGITS = 10  # to which values of a query are the same: two ways to the same formula differ in the last bits
+# Decimals in which the values of a query must agree. Two ways to the same formula differ in the last bits.
+_DIGITS = 10
 
 
 class Computed(NamedTuple):
@@ -66,7 +67,8 @@ class _Formula(NamedTuple):
             value = precision_of_thresholds(docs.scores, docs.labels, docs.qptr, rel)
         if not self.divisor:
             return value
-        if self.divisor == "retrieved":  # (sum / R) / (hits / R)
+        # The quotient (sum / R) / (hits / R) is sum / hits, the mean over the retrieved relevant documents.
+        if self.divisor == "retrieved":
             divisor, without = parts[1], np.where(np.isnan(value), np.nan, 0.0)
         else:
             divisor = replace(self.measure, k=None).from_labels(docs.labels, docs.qptr)
