@@ -361,9 +361,9 @@ def _sessions_of(log: Log, pairs: Pairs, targets: Any) -> Float64Array:
         # Without sessions, their number is the largest count of a position, since each session has the first.
         cells = log.content
         at = log.pairs.query[cells.pair] * (log.n_positions + 1) + cells.position
-        known, of_cell = np.unique(at, return_inverse=True)
+        cells_of_log, of_cell = np.unique(at, return_inverse=True)
         of_log = np.zeros(len(log.pairs.query_ids))
-        np.maximum.at(of_log, known // (log.n_positions + 1), np.bincount(of_cell, cells.impressions))
+        np.maximum.at(of_log, cells_of_log // (log.n_positions + 1), np.bincount(of_cell, cells.impressions))
     sessions = np.append(of_log, 0.0)[log.pairs.queries(pairs.query_ids)]
     for target in targets:
         sessions *= np.bincount(target.query, minlength=len(sessions)) > 0

@@ -80,8 +80,8 @@ def one_pass(
     updated, pseudo = r.copy(), np.array(prior)
 
     def work(chunk: int) -> None:
-        part = bounds[chunk], bounds[chunk + 1]
-        pass_over_cells(*counts, *part, theta, pseudo, r, updated, relevant[chunk], values[chunk])
+        pair_range = bounds[chunk], bounds[chunk + 1]
+        pass_over_cells(*counts, *pair_range, theta, pseudo, r, updated, relevant[chunk], values[chunk])
 
     run_chunks(work, len(values))
     return updated, relevant.sum(axis=0), float(values.sum())

@@ -328,16 +328,18 @@ def impressions_of(log: Log, place: Int64Array, bias: Bias | None, n_docs: int) 
         pair, n, clicks = cells.pair, cells.impressions.astype(np.float64), cells.clicks
         at = cells.position - 1
     doc = doc_of[pair]
-    known = (doc >= 0) & (n > 0.0)
+    is_candidate = (doc >= 0) & (n > 0.0)
     query, has_features = log.pairs.query, np.zeros(len(log.pairs.query_ids), dtype=bool)
     has_features[query[place[place >= 0]]] = True
-    if (share := n[known].sum() / n[has_features[query[pair]]].sum()) < _FEW:
+    if (share := n[is_candidate].sum() / n[has_features[query[pair]]].sum()) < _FEW:
         warn(
             f"{share:.1%} of the impressions of queries with features are of documents with features; the "
             "others do not count. Give features of all documents that were shown.",
             stacklevel=3,
         )
-    return Impressions(doc[known], n[known], clicks[known] / n[known], at[known], n_docs)
+    return Impressions(
+        doc[is_candidate], n[is_candidate], clicks[is_candidate] / n[is_candidate], at[is_candidate], n_docs
+    )
 
 
 def mean_gains(estimator: str, shown: Impressions, settings: EstimatorSettings, q: Queries | None) -> Gains:
@@ -399,7 +401,7 @@ def _relevance(shown: Impressions, settings: EstimatorSettings, q: Queries | Non
     if given is not None:
         ranker = clone(given)
     else:
-        # Features are scaled over all documents, so those that hardly vary among shown ones get little weight.
+        # The scale is that of all documents; features that hardly vary among shown ones have little weight.
         ranker = LinearRanker(Regression(target="labels"), l2=_RIDGE)
         q = q.scaled(fit_scale("standard", q.features))
     relevance = np.zeros(q.n_docs)

@@ -110,7 +110,10 @@ class InterleavedList(ShowsTables):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types; documents are text."""
-        lists = [one._asdict() | {"documents": list(map(str, one.documents))} for one in self.distribution]
+        lists = [
+            possible._asdict() | {"documents": list(map(str, possible.documents))}
+            for possible in self.distribution
+        ]
         fields = vars(self) | {"documents": list(map(str, self.documents)), "distribution": lists}
         return dict(json_value(fields))
 

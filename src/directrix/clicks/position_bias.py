@@ -472,10 +472,10 @@ class _AllPairs:
             return -float((clicked * z + rest * np.log1p(-p)).sum()), -grad
 
         bounds = [(-12.0, 0.0)] * k + [(-12.0, -1e-6)] * len(self._ends)
-        found = minimize(loss, self._start, jac=True, method="L-BFGS-B", bounds=bounds)
+        optimum = minimize(loss, self._start, jac=True, method="L-BFGS-B", bounds=bounds)
         if (weights == 1.0).all():
-            self._start = found.x
-        return _with_first(np.exp(found.x[1:k] - found.x[0]))
+            self._start = optimum.x
+        return _with_first(np.exp(optimum.x[1:k] - optimum.x[0]))
 
 
 class _Counts:
@@ -535,8 +535,8 @@ def _sums_of_line(moved: _Moved, i: int, j: int, n_queries: int) -> Float64Array
     x, y = (moved.c[both][:, [i, j]] / n).T
     w = n.prod(axis=1) / n.sum(axis=1)
     square = x * x - x * (1.0 - x) / (n[:, 0] - 1.0)
-    parts = (w, w * x, w * y, w * x * y, w * square)
-    return np.stack([np.bincount(at, part, n_queries) for part in parts], axis=1)
+    columns = (w, w * x, w * y, w * x * y, w * square)
+    return np.stack([np.bincount(at, column, n_queries) for column in columns], axis=1)
 
 
 class _Regression(_Counts):

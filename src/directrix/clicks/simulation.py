@@ -179,15 +179,15 @@ def _places(scores: Float64Array, n: int, k: int, policy: str, rng: np.random.Ge
         order[np.arange(n), other] = top[0]
         return order
     if policy == "plackett-luce":
-        parts, at_once = [], max(1, _NUMBERS // len(scores))
+        samples, at_once = [], max(1, _NUMBERS // len(scores))
         # The documents with the largest sums of score and Gumbel noise are a sample of the Plackett-Luce
         # model.
         for first in range(0, n, at_once):
             noisy = -scores - rng.gumbel(size=(min(at_once, n - first), len(scores)))
             best = np.argpartition(noisy, k - 1, axis=1)[:, :k]
             order = np.argsort(np.take_along_axis(noisy, best, axis=1), axis=1)
-            parts.append(np.take_along_axis(best, order, axis=1))
-        return np.concatenate(parts)
+            samples.append(np.take_along_axis(best, order, axis=1))
+        return np.concatenate(samples)
     return top[None]
 
 

@@ -108,7 +108,8 @@ def _elasticsearch(names: tuple[str, ...], c: Combination) -> tuple[str, list[st
     query = {"match": {"REPLACE": "REPLACE"}}
     plain: list[Any] = [{"standard": {"_name": name, "query": query}} for name in names]
     weighted: list[dict[str, Any]] = [
-        {"retriever": one, "weight": round(weight, 6)} for one, weight in zip(plain, c.weights, strict=True)
+        {"retriever": retriever, "weight": round(weight, 6)}
+        for retriever, weight in zip(plain, c.weights, strict=True)
     ]
     to_replace = (
         "replace the query of each retriever, whose _name is that of the run; for vectors write knn and its "
@@ -122,7 +123,7 @@ def _elasticsearch(names: tuple[str, ...], c: Combination) -> tuple[str, list[st
     normalizer, notes = _nearest(c, {"min-max": "minmax", "none": "none"})
     if normalizer == "none":
         notes.append(_LACKS)
-    retrievers = [one | {"normalizer": normalizer} for one in weighted]
+    retrievers = [retriever | {"normalizer": normalizer} for retriever in weighted]
     return _json({"retriever": {"linear": {"retrievers": retrievers} | window}}), [*notes, to_replace]
 
 
@@ -198,15 +199,15 @@ def _is_weighted(c: Combination) -> bool:
     return len(set(c.weights)) > 1
 
 
-def _nearest(c: Combination, known: dict[str, str]) -> tuple[str, list[str]]:
+def _nearest(c: Combination, normalizers: dict[str, str]) -> tuple[str, list[str]]:
     """Return the engine's name of a normalizer, or of min-max if the engine lacks it."""
-    if c.normalizer in known:
-        return known[c.normalizer], []
+    if c.normalizer in normalizers:
+        return normalizers[c.normalizer], []
     note = (
         f"the engine has no normalizer {c.normalizer}; min-max is written, for which other weights are best: "
         "choose the method 'linear, min-max'"
     )
-    return known["min-max"], [note]
+    return normalizers["min-max"], [note]
 
 
 def _words(names: tuple[str, ...]) -> list[str]:

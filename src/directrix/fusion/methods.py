@@ -68,12 +68,12 @@ class Weigher:
 
     def value(self, scores: Combination | Float64Array) -> Float64Array:
         """Return the values of `evaluate` by query for scores of all documents, -inf = not retrieved."""
-        given = scores.scores(self.pool) if isinstance(scores, Combination) else scores
-        is_seen = self.pool.is_judged | (given > -np.inf)
+        document_scores = scores.scores(self.pool) if isinstance(scores, Combination) else scores
+        is_seen = self.pool.is_judged | (document_scores > -np.inf)
         if is_seen.all():
-            return np.asarray(self._exact(given)[0])
-        part = self.pool.only(is_seen)
-        return self.measure(given[is_seen], part.labels, part.qptr, doc_ids=part.doc_ids)
+            return np.asarray(self._exact(document_scores)[0])
+        subpool = self.pool.only(is_seen)
+        return self.measure(document_scores[is_seen], subpool.labels, subpool.qptr, doc_ids=subpool.doc_ids)
 
     @cached_property
     def is_flat(self) -> bool:
@@ -106,7 +106,7 @@ class Weigher:
     def best_linear(self) -> Chosen:
         """Return the best weights of scores with the best normalizer."""
         every = [self.linear(name) for name in NORMALIZERS]
-        return max(every, key=lambda one: round(self.mean(one.combination), _DIGITS))
+        return max(every, key=lambda chosen: round(self.mean(chosen.combination), _DIGITS))
 
     def linear(self, normalizer: Normalizer) -> Chosen:
         """Return the best weights of scores."""
@@ -122,48 +122,50 @@ class Weigher:
         n = len(shape.weights)
         if self.is_flat:
             return Chosen({"": shape}, (0.0, 1.0) if n == 2 else None)
-        parts = shape.parts(self.pool)
-        parts[~self.pool.is_retrieved] = parts.min() - 1.0
-        parts, interval = parts[self._is_reached], None
+        terms = shape.parts(self.pool)
+        terms[~self.pool.is_retrieved] = terms.min() - 1.0
+        terms, interval = terms[self._is_reached], None
         weights: list[tuple[float, ...]]
         if n == 2:
             # one line holds all weights
-            point = self._line.best(parts[:, 0], parts[:, 1] - parts[:, 0], within=(0.0, 1.0))
+            point = self._line.best(terms[:, 0], terms[:, 1] - terms[:, 0], within=(0.0, 1.0))
             low, high = (min(max(end, 0.0), 1.0) for end in point.interval)
             weights, interval = [(1.0 - point.t, point.t)], (low, high)
         else:
-            weights = self._climbed(parts, shape)
+            weights = self._climbed(terms, shape)
         # documents tie at equal weights, and at the ends those of a single run are left
         weights += [shape.weights, *map(tuple, np.eye(n).tolist())]
-        best = max(weights, key=lambda one: round(self.mean(replace(shape, weights=one)), _DIGITS))
+        best = max(
+            weights, key=lambda candidate: round(self.mean(replace(shape, weights=candidate)), _DIGITS)
+        )
         return Chosen({"": replace(shape, weights=best)}, interval if best is weights[0] else None)
 
-    def _climbed(self, parts: Float64Array, shape: Combination) -> list[tuple[float, ...]]:
+    def _climbed(self, terms: Float64Array, shape: Combination) -> list[tuple[float, ...]]:
         """Return weights with the best value that coordinate ascent reaches, and such weights above 0."""
         n, rng = len(shape.weights), np.random.default_rng(self.seed)
         starts = np.concatenate([[shape.weights], np.eye(n), rng.dirichlet(np.ones(n), size=_SAMPLED)])
-        values = [self._line.value(parts @ start) for start in starts]
+        values = [self._line.value(terms @ start) for start in starts]
         best_value, best = -np.inf, starts[0]
         for start in starts[np.argsort(-np.array(values), kind="stable")[:_CLIMBED]]:
-            value, weights = self._climb(parts, start)
+            value, weights = self._climb(terms, start)
             if value > best_value + _GAIN:
                 best_value, best = value, weights
         return [tuple(best.tolist()), tuple(((1.0 - _LITTLE) * best + _LITTLE / n).tolist())]
 
-    def _climb(self, parts: Float64Array, weights: Float64Array) -> tuple[float, Float64Array]:
+    def _climb(self, terms: Float64Array, weights: Float64Array) -> tuple[float, Float64Array]:
         """Change one weight after another, each to its best value >= 0, until none gains."""
         n = len(weights)
-        value, without = self._line.value(parts @ weights), 0
+        value, without = self._line.value(terms @ weights), 0
         for i in islice(cycle(range(n)), _SWEEPS * n):
             without += 1
             # A run that is alone has the same order with any weight > 0.
             if np.delete(weights, i).sum() > 0.0:
-                point = self._line.best(parts @ weights, parts[:, i], within=(-weights[i], np.inf))
+                point = self._line.best(terms @ weights, terms[:, i], within=(-weights[i], np.inf))
                 moved = np.maximum(weights + point.t * np.eye(n)[i], 0.0)
                 moved = moved / moved.sum()
                 # Normalizing the weights rounds them, which may separate ties, so the value is computed
                 # again.
-                reached = self._line.value(parts @ moved)
+                reached = self._line.value(terms @ moved)
                 # The new weight is the best on its line, so the count of steps without a gain restarts at 1.
                 if reached > value + _GAIN:
                     value, weights, without = reached, moved, 1
@@ -180,12 +182,12 @@ def dominated(pool: Pool, depth: int) -> Array:
     """
     is_dominated = np.zeros(len(pool.doc_ids), dtype=np.bool_)
     # A document that is above another in these scores is above it with any normalizer.
-    parts = normalized(pool, "none")
+    normalized_scores = normalized(pool, "none")
     for first, last in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
         if last - first > depth:
-            of = parts[first:last]
-            best = of[np.argsort(-of.min(axis=1), kind="stable")[: _COMPARED * depth]]
-            above = sum((other > of).all(axis=1).astype(np.int64) for other in best)
+            scores = normalized_scores[first:last]
+            best = scores[np.argsort(-scores.min(axis=1), kind="stable")[: _COMPARED * depth]]
+            above = sum((other > scores).all(axis=1).astype(np.int64) for other in best)
             is_dominated[first:last] = above >= depth
     return is_dominated
 

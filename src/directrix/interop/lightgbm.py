@@ -181,12 +181,12 @@ def dask_arrays(shards: Any) -> dict[str, Any]:
     columns: dict[str, list[Any]] = {"X": [], "y": [], "group": []}
     for number in manifest.present:
         shard = manifest.shards[number]
-        parts = delayed(_arrays_of, nout=3)(q.features.folder, number, shard, manifest.form)
+        blocks = delayed(_arrays_of, nout=3)(q.features.folder, number, shard, manifest.form)
         shapes = (shard.documents, q.n_features), (shard.documents,), (shard.queries,)
         types = manifest.dtype, "float64", "int64"
-        for column, part, shape, dtype in zip(columns.values(), parts, shapes, types, strict=True):
-            column.append(da.from_delayed(part, shape, dtype))
-    return {name: da.concatenate(parts) for name, parts in columns.items()}
+        for column, block, shape, dtype in zip(columns.values(), blocks, shapes, types, strict=True):
+            column.append(da.from_delayed(block, shape, dtype))
+    return {name: da.concatenate(blocks) for name, blocks in columns.items()}
 
 
 def _arrays_of(folder: Path, number: int, shard: Shard, form: str) -> tuple[Any, Float64Array, Any]:

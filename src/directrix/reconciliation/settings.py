@@ -73,9 +73,9 @@ def _axes_of_measure(measure: RankingMeasure, material: Material) -> dict[str, t
     for field in fields(measure):
         name, asked = field.name, getattr(measure, field.name)
         allowed = words_of(type(measure)).get(name, ())
-        known = allowed or [values[name] for values in of_tools if name in values]
+        values_of_tools = allowed or [values[name] for values in of_tools if name in values]
         others = [
-            *(value for value in known if _is_possible(name, value, material)),
+            *(value for value in values_of_tools if _is_possible(name, value, material)),
             *([not asked] if isinstance(asked, bool) else []),
             *_more_values(measure, name, allowed, material),
         ]
@@ -85,8 +85,8 @@ def _axes_of_measure(measure: RankingMeasure, material: Material) -> dict[str, t
 
 def _fields_of(tool: Any, measure: RankingMeasure) -> dict[str, Any]:
     """Return the values that a convention gives to the fields of the measure."""
-    known = frozenset(field.name for field in fields(measure))
-    chosen: dict[str, Any] = tool.fields_for(type(measure).__name__, known)
+    names = frozenset(field.name for field in fields(measure))
+    chosen: dict[str, Any] = tool.fields_for(type(measure).__name__, names)
     return chosen
 
 
@@ -124,11 +124,11 @@ def _more_values(
 
 
 def _axes_of_data(material: Material) -> dict[str, tuple[Any, ...]]:
-    ranked, judged = material.ranked, material.judged
+    ranked, has_judgments = material.ranked, material.judged
     queries = {
         "both": True,
-        "judged": (judged & ~ranked).any(),
-        "run": (ranked & ~judged).any(),
+        "judged": (has_judgments & ~ranked).any(),
+        "run": (ranked & ~has_judgments).any(),
         "one list": material.both.sum() > 1,
     }
     return {
