@@ -15,8 +15,11 @@ from directrix.parameters import number, seed_number, whole
 from directrix.tables import ShowsTables, Table, json_value
 from directrix.types import Array, Float64Array
 
-_SESSIONS = 1 << 16  # walked through together, with at most 100 numbers of state each
-_ROWS = 1 << 22  # evaluated together
+# Sessions that are walked through together. A session has at most 100 numbers of state, so this bounds
+# memory.
+_SESSIONS = 1 << 16
+# Rows that are evaluated together, so that temporary arrays stay small.
+_ROWS = 1 << 22
 
 
 class ClickModel(ShowsTables):

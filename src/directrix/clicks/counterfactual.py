@@ -34,7 +34,8 @@ from directrix.measures.names import measure as parse_measure
 from directrix.parameters import check_choice, share
 from directrix.types import Float64Array, Int64Array
 
-_QUANTILE = 1.96  # of the 95 % intervals of propensities
+# Propensities have 95 % intervals, so their half width divided by this normal quantile is a standard error.
+_QUANTILE = 1.96
 
 
 def evaluate(  # noqa: PLR0913 - all but the first three are optional and by name
@@ -250,7 +251,8 @@ class _Evaluation(NamedTuple):
     def of_slates(self, name: str, target: _Target) -> tuple[RatioSums, float, float]:
         """Return the same quantities, computed from the lists that were shown."""
         slates = self.slates
-        assert slates is not None  # `_check_goal` has refused logs without them
+        # `_check_goal` has rejected logs without slates.
+        assert slates is not None
         rank = np.zeros(len(self.pairs) + 1, dtype=np.int64)
         rank[target.doc] = target.rank
         rank[-1] = 0
@@ -355,12 +357,13 @@ def _sessions_of(log: Log, pairs: Pairs, targets: Any) -> Float64Array:
     """Return the number of sessions of each query of the candidates; 0 if a ranker does not rank it."""
     if isinstance(log.content, Sessions):
         of_log = np.bincount(log.content.query, minlength=len(log.pairs.query_ids)).astype(np.float64)
-    else:  # each session has most positions, the first surely
+    else:
+        # Without sessions, their number is the largest count of a position, since each session has the first.
         cells = log.content
         at = log.pairs.query[cells.pair] * (log.n_positions + 1) + cells.position
-        known, of_cell = np.unique(at, return_inverse=True)
+        cells_of_log, of_cell = np.unique(at, return_inverse=True)
         of_log = np.zeros(len(log.pairs.query_ids))
-        np.maximum.at(of_log, known // (log.n_positions + 1), np.bincount(of_cell, cells.impressions))
+        np.maximum.at(of_log, cells_of_log // (log.n_positions + 1), np.bincount(of_cell, cells.impressions))
     sessions = np.append(of_log, 0.0)[log.pairs.queries(pairs.query_ids)]
     for target in targets:
         sessions *= np.bincount(target.query, minlength=len(sessions)) > 0

@@ -17,10 +17,15 @@ from directrix.types import Float64Array
 
 _FEW_QUERIES = 30
 _FEW_IMPRESSIONS = 100.0
-_MANY_UNSHOWN = 0.1  # of the documents that the target shows
-_ONE_QUERY = 0.5  # of the variance
-_NO_GAPS = ("naive", "doubly-robust")  # biased anyway; a model predicts documents that were never shown
-_ROUNDING = 1e-12  # relative error of a value that is the same in all queries
+# A value is marked as doubtful if the log lacks more than this share of what the target shows.
+_MANY_UNSHOWN = 0.1
+# A value is marked as doubtful if one query has more than this share of the variance.
+_ONE_QUERY = 0.5
+# These estimators are not marked for gaps. The first is biased anyway, and the second predicts unshown
+# documents.
+_NO_GAPS = ("naive", "doubly-robust")
+# Relative error up to which a value counts as the same in all queries.
+_ROUNDING = 1e-12
 _SIGN = "documents that were never shown decide the sign of the difference"
 
 
@@ -131,7 +136,8 @@ class CounterfactualResult(ShowsTables):
         interval, p = _interval(value, deviations, n_queries, self.alpha, shift)
         gaps = sums[0].earned / sums[0].counted.sum() - sums[1].earned / sums[1].counted.sum()
         least = equal_signs_p(int((np.abs(gaps) > _ROUNDING * np.abs(gaps).max()).sum()))
-        p = max(p, least)  # NaN remains
+        # The order of the arguments matters: `max` returns a first argument that is NaN.
+        p = max(p, least)
         if least > self.alpha:
             interval = min(interval[0], 0.0), max(interval[1], 0.0)
         doubts = dict.fromkeys((*a.doubts, *b.doubts))
@@ -215,7 +221,8 @@ def estimate_of(
     if effective < _FEW_IMPRESSIONS:
         doubts.append(f"the effective sample is {effective:.0f} impressions")
     interval, _ = _interval(sums.value, influence, n_queries, alpha, shift)
-    is_narrow = unshown * abs(sums.value) > (interval[1] - interval[0]) / 4.0  # next to what may be missing
+    # The interval does not cover what the log lacks, so a narrow one is misleading if much may be missing.
+    is_narrow = unshown * abs(sums.value) > (interval[1] - interval[0]) / 4.0
     model = ", and is predicted by a model" if name == "doubly-robust" else ""
     if unshown > _MANY_UNSHOWN or (is_narrow and not model):
         doubts.append(f"{unshown:.0%} of what it would show was never shown{model}")

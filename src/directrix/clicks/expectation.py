@@ -11,7 +11,8 @@ from directrix.clicks._kernels.em import pass_over_cells
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
-_CELLS = 1 << 17  # of a chunk of pairs
+# Size of a chunk of pairs, in cells of its arrays.
+_CELLS = 1 << 17
 
 
 class GroupCounts(NamedTuple):
@@ -79,8 +80,8 @@ def one_pass(
     updated, pseudo = r.copy(), np.array(prior)
 
     def work(chunk: int) -> None:
-        part = bounds[chunk], bounds[chunk + 1]
-        pass_over_cells(*counts, *part, theta, pseudo, r, updated, relevant[chunk], values[chunk])
+        pair_range = bounds[chunk], bounds[chunk + 1]
+        pass_over_cells(*counts, *pair_range, theta, pseudo, r, updated, relevant[chunk], values[chunk])
 
     run_chunks(work, len(values))
     return updated, relevant.sum(axis=0), float(values.sum())

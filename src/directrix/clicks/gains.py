@@ -34,9 +34,13 @@ Estimator = Literal["naive", "ips", "clipped", "policy-aware", "affine", "doubly
 ESTIMATORS: tuple[str, ...] = get_args(Estimator)
 
 _NOT_FEATURES = ("session", "position", "clicked", "impressions")
-_FEW = 0.95  # of the impressions should have features
-_LOST = 100.0  # high / low of an interval
-_RIDGE = 0.03  # .01 to .1 did as well on four data sets; without, predictions of unshown documents explode
+# A warning appears if fewer than this share of the impressions have features.
+_FEW = 0.95
+# An estimated propensity is rejected if the ends of its interval differ by more than this factor.
+_LOST = 100.0
+# Penalty of the model of relevance. Values from .01 to .1 did as well on four data sets. Without a penalty,
+# predictions of unshown documents explode.
+_RIDGE = 0.03
 
 
 class Bias(NamedTuple):
@@ -255,7 +259,9 @@ def bias_of(log: Log, given: Any) -> Bias:
     if isinstance(given, Propensities):
         alpha, beta = given.theta, given.beta if given.method == "trust" else None
         low, high = np.fmax(given.interval[:, 0], alpha / 4), np.fmin(given.interval[:, 1], 4 * alpha)
-        of_low, of_high = (None, None) if beta is None else given.beta_interval.T[::-1]  # errors are opposite
+        # The errors of theta and beta are opposite, so the low end of one belongs to the high end of the
+        # other.
+        of_low, of_high = (None, None) if beta is None else given.beta_interval.T[::-1]
         ends = Bias(low, of_low), Bias(high, of_high)
     else:
         array = as_floats(given, "propensities", "one number per position")
@@ -322,16 +328,18 @@ def impressions_of(log: Log, place: Int64Array, bias: Bias | None, n_docs: int) 
         pair, n, clicks = cells.pair, cells.impressions.astype(np.float64), cells.clicks
         at = cells.position - 1
     doc = doc_of[pair]
-    known = (doc >= 0) & (n > 0.0)
+    is_candidate = (doc >= 0) & (n > 0.0)
     query, has_features = log.pairs.query, np.zeros(len(log.pairs.query_ids), dtype=bool)
     has_features[query[place[place >= 0]]] = True
-    if (share := n[known].sum() / n[has_features[query[pair]]].sum()) < _FEW:
+    if (share := n[is_candidate].sum() / n[has_features[query[pair]]].sum()) < _FEW:
         warn(
             f"{share:.1%} of the impressions of queries with features are of documents with features; the "
             "others do not count. Give features of all documents that were shown.",
             stacklevel=3,
         )
-    return Impressions(doc[known], n[known], clicks[known] / n[known], at[known], n_docs)
+    return Impressions(
+        doc[is_candidate], n[is_candidate], clicks[is_candidate] / n[is_candidate], at[is_candidate], n_docs
+    )
 
 
 def mean_gains(estimator: str, shown: Impressions, settings: EstimatorSettings, q: Queries | None) -> Gains:
@@ -369,7 +377,8 @@ def _expected_alpha(shown: Impressions, alpha: Float64Array, settings: Estimator
         )
     total = policy.sum(axis=1)
     expected = policy @ bias.alpha[: policy.shape[1]] / np.maximum(total, 1e-300)
-    return np.where(total > 0.0, expected, observed)  # the log may show what the policy never shows
+    # The log may contain documents that the policy never shows; these keep the observed mean.
+    return np.where(total > 0.0, expected, observed)
 
 
 def _relevance(shown: Impressions, settings: EstimatorSettings, q: Queries | None) -> Float64Array:
@@ -391,7 +400,8 @@ def _relevance(shown: Impressions, settings: EstimatorSettings, q: Queries | Non
     gains = mean_gains("policy-aware", shown, settings, q)
     if given is not None:
         ranker = clone(given)
-    else:  # the spread of all documents: features that hardly vary among the shown ones get little weight
+    else:
+        # The scale is that of all documents; features that hardly vary among shown ones have little weight.
         ranker = LinearRanker(Regression(target="labels"), l2=_RIDGE)
         q = q.scaled(fit_scale("standard", q.features))
     relevance = np.zeros(q.n_docs)

@@ -16,9 +16,13 @@ from directrix.parameters import check_choice, number, seed_number, whole
 from directrix.tables import ShowsTables, Table, json_value
 from directrix.types import Float64Array, Int64Array
 
-_TAU = 3.0  # steepness of probabilistic interleaving, as published
-_LONGEST = 16  # documents of an optimized list: there are up to 2^k lists
-_ROUNDING = 1e-9  # of the probabilities that solve the linear program
+# Steepness of probabilistic interleaving, as published: P(document) is proportional to rank^-3.
+_TAU = 3.0
+# Largest number of documents of an optimized list. There are up to 2^k lists, and each is a variable of the
+# program.
+_LONGEST = 16
+# The linear program has this error, so a list with a smaller probability counts as impossible.
+_ROUNDING = 1e-9
 
 Rankings: TypeAlias = Sequence[Sequence[Hashable]]
 
@@ -82,7 +86,8 @@ class InterleavedList(ShowsTables):
                 "documents; give e.g. [document in clicked for document in interleaved.documents]."
             )
         credits = self.credits
-        if self.method == "balanced":  # documents down to the depth at which a ranking has the lowest click
+        # Clicks count down to the smallest depth at which one of the rankings has the lowest click.
+        if self.method == "balanced":
             counted = [i for i in np.flatnonzero(clicked) if self.teams[i] is not None]
             depth = min(rank for rank in self.ranks[counted[-1]] if rank) if counted else 0
             credits = ((self.ranks > 0) & (self.ranks <= depth)).astype(np.float64)
@@ -105,7 +110,10 @@ class InterleavedList(ShowsTables):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types; documents are text."""
-        lists = [one._asdict() | {"documents": list(map(str, one.documents))} for one in self.distribution]
+        lists = [
+            possible._asdict() | {"documents": list(map(str, possible.documents))}
+            for possible in self.distribution
+        ]
         fields = vars(self) | {"documents": list(map(str, self.documents)), "distribution": lists}
         return dict(json_value(fields))
 

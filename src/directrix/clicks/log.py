@@ -18,14 +18,19 @@ from directrix.tables import ShowsTables, Table, json_value
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
 
-_ROBOT = 5  # documents, all clicked: more users leave one out
-_FEW = 0.005  # of the clicks
-_UNCLICKED = 20.0  # sessions without a click that independent clicks would give
+# A session with a click on each of at least this many documents may be a robot's. Users would leave one out
+# more often.
+_ROBOT = 5
+# Possible robots are reported only if they have more than this share of the clicks.
+_FEW = 0.005
+# Sessions without a click are reported as missing if independent clicks would leave more than this number.
+_UNCLICKED = 20.0
 ALL_CLICKED = (
     "every document of the log was clicked, so it does not tell which positions users see. Log all documents "
     "that were shown, with 0 for those without a click."
 )
-_ROWS = 1 << 20  # sorted together, so that threads share the work and memory stays small
+# Rows that are sorted together, so that threads share the work and memory stays small.
+_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +268,8 @@ def counted(log: Log, of_row: Array, width: int) -> tuple[Int64Array, Int64Array
     sessions = log.sessions
     firsts = np.searchsorted(sessions.query, np.arange(len(log.pairs.query_ids) + 1))
     rows = sessions.ptr[firsts]
-    bounds = query_chunks(rows, _ROWS)  # no pair is in two chunks
+    # Chunks consist of whole queries, so no pair is in two of them.
+    bounds = query_chunks(rows, _ROWS)
     parts: list[tuple[Array, ...]] = [()] * (len(bounds) - 1)
 
     def work(chunk: int) -> None:

@@ -16,9 +16,12 @@ from directrix.parameters import check_choice
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
-_SESSIONS = 1 << 16  # looked at together
-_ROWS = 1 << 19  # of a chunk of sessions that one thread sums over
-_DEEPEST = 1000  # position of UBM
+# Sessions that are processed together, which bounds memory.
+_SESSIONS = 1 << 16
+# Rows of a chunk of sessions that one thread sums over.
+_ROWS = 1 << 19
+# Largest position that UBM accepts.
+_DEEPEST = 1000
 
 
 class GCTR(Memoryless):
@@ -131,7 +134,8 @@ class UBM(ClickModel):
 
     def _next(self, state: Array, row: dict[str, Any], click: Array | None) -> Array:
         last = len(self.examination_) - 1
-        position = np.minimum(row["position"], last)  # the last position is above no other
+        # No document is below the last position, so a click there needs no state of its own.
+        position = np.minimum(row["position"], last)
         if click is not None:
             return np.where(click, position, state)
         of = np.minimum(row["position"], last + 1) - 1
@@ -156,7 +160,9 @@ class _Cascade(ClickModel):
         on, attraction = self._goes_on(row), row["attraction"]
         if click is None:
             return np.asarray(state * (attraction * on + (1.0 - attraction) * self.perseverance_))
-        silent, missed = 1.0 - row["p"], state * (1.0 - attraction)  # missed: examined, not clicked
+        # A missed document is one that was examined and not clicked; Bayes' rule gives its probability
+        # without a click.
+        silent, missed = 1.0 - row["p"], state * (1.0 - attraction)
         left = np.divide(missed, silent, out=np.zeros(len(silent)), where=silent > 0.0)
         return np.asarray(np.where(click, on, left * self.perseverance_))
 
@@ -183,7 +189,8 @@ class CM(_Cascade):
         s = log.sessions
         clicked = np.flatnonzero(s.click)[::-1]
         last_row = s.ptr[1:] - 1
-        last_row[s.session[clicked]] = clicked  # the first click is set last
+        # The rows run from the bottom to the top, so the first click of a session is set last and remains.
+        last_row[s.session[clicked]] = clicked
         self._count(log, last_row)
 
     def _goes_on(self, row: dict[str, Any]) -> Any:
@@ -361,7 +368,8 @@ def _pass(log: Log, a: Float64Array, s: Float64Array, gamma: float) -> tuple[Flo
     """Return the sums of `pass_over_sessions` by pair, and over all sessions."""
     sessions, sums = log.sessions, np.zeros((4, len(log.pairs)))
     firsts = np.searchsorted(sessions.query, np.arange(len(log.pairs.query_ids) + 1))
-    bounds = query_chunks(sessions.ptr[firsts], _ROWS)  # of whole queries: no pair is in two chunks
+    # Chunks consist of whole queries, so no pair is in two of them.
+    bounds = query_chunks(sessions.ptr[firsts], _ROWS)
     of_chunk = np.zeros((len(bounds) - 1, 3))
 
     def work(chunk: int) -> None:

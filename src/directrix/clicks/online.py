@@ -22,7 +22,8 @@ from directrix.parameters import check_choice, number, seed_number, share
 from directrix.tables import PValue, ShowsTables, Table, json_value
 from directrix.types import Array, Float64Array, Int64Array
 
-_EQUAL = 1e-9  # credits that differ by less are a tie: marginalized credits are sums of fractions
+# Credits that differ by less are a tie. Marginalized credits are sums of fractions, which rounding separates.
+_EQUAL = 1e-9
 _N_RESAMPLES = 10_000
 Interval = Literal["bootstrap", "delta"]
 _INTERVALS = {"bootstrap": "percentiles of samples of users", "delta": "the delta method and Student's t"}
@@ -83,7 +84,8 @@ class Contrast:
         It is n (detectable / difference)^2 after n sessions, with the same number of sessions per user.
         """
         size = abs(number(difference, "difference", example=0.01))
-        if not size * self.error > 0.0:  # also true of NaN
+        # The negated comparison also holds for NaN.
+        if not size * self.error > 0.0:
             raise InputError(
                 f"difference={size:g} with standard error {self.error:g}: both must be above 0; give a "
                 "difference such as .01, and sessions that differ."
@@ -340,12 +342,14 @@ def _contrast(
     """Contrast two ratios, given numerators and denominators by user and ranker, (n_users, 2, 2)."""
     ratios, n_users = _ratios(sums.sum(axis=0)), len(sums)
     value = scale * float(ratios[0] - ratios[1])
-    users = int((sums[:, :, 1] > 0.0).sum(axis=0).min())  # of the ranker that has fewer
+    # The ranker with fewer users limits the degrees of freedom.
+    users = int((sums[:, :, 1] > 0.0).sum(axis=0).min())
     error, interval, p, least = math.nan, (math.nan, math.nan), math.nan, _least_p(sums)
     if users > 1:
         influence = (sums[:, :, 0] - ratios * sums[:, :, 1]) / sums[:, :, 1].sum(axis=0)
         error = scale * math.sqrt(float((np.diff(influence) ** 2).sum()) * n_users / (n_users - 1))
-    if error <= _EQUAL:  # only rounding makes the users differ
+    # An error this small means that only rounding makes the users differ.
+    if error <= _EQUAL:
         error, p = math.nan, float(abs(value) <= _EQUAL)
     elif error > 0.0 and settings.interval == "delta":
         interval, p = student_interval(value, error, users - 1, settings.alpha)
@@ -353,13 +357,16 @@ def _contrast(
         drawn = scale * _resampled(sums, settings.seed)
         tail = min(int((drawn <= 0.0).sum()), int((drawn >= 0.0).sum()))
         p = min(1.0, 2.0 * (tail + 1) / (len(drawn) + 1))
-        if equal_signs_p(users) <= settings.alpha:  # the samples lie between the lowest and the highest user
+        # Samples lie between the lowest and the highest user, so those of few users cannot give an interval.
+        if equal_signs_p(users) <= settings.alpha:
             low, high = np.quantile(drawn, [settings.alpha / 2.0, 1.0 - settings.alpha / 2.0]).tolist()
             interval = low, high
     if least > settings.alpha:
-        interval = min(interval[0], 0.0), max(interval[1], 0.0)  # NaN remains
+        # As first arguments, NaN ends remain.
+        interval = min(interval[0], 0.0), max(interval[1], 0.0)
     both = (float(ratios[0]), float(ratios[1]))
-    p = max(p, least)  # NaN remains
+    # The order of the arguments matters: `max` returns a first argument that is NaN.
+    p = max(p, least)
     return Contrast(measure, names[0], names[1], both, value, error, interval, p, n, n_users, settings.alpha)
 
 
@@ -375,7 +382,8 @@ def _least_p(sums: Float64Array) -> float:
     _, kind, counts = np.unique(np.round(of_single, 9), return_inverse=True, return_counts=True)
     usual = kind == (counts.argmax() if len(counts) else 0)
     a, n = (np.array([of(is_first[usual]), of(is_first)]) for of in (np.sum, len))
-    usual_ways, ways = gammaln(n + 1) - gammaln(a + 1) - gammaln(n - a + 1)  # logarithms
+    # These are logarithms of binomial coefficients, which overflow for many users.
+    usual_ways, ways = gammaln(n + 1) - gammaln(a + 1) - gammaln(n - a + 1)
     return min(1.0, 2.0 * math.exp(usual_ways - ways - differs * math.log(2.0)))
 
 

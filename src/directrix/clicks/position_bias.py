@@ -22,19 +22,32 @@ from directrix.threads import one_blas_thread
 from directrix.types import Array, Float64Array, Progress
 
 METHODS = ("all-pairs", "pivot", "chain", "random-pair", "random-top", "em", "regression-em", "trust")
-_PRIOR = (0.01, 0.01)  # pseudo-counts; more would pull the relevance of rare documents, and so theta
+# These are pseudo-counts. Larger ones would pull the relevance of rare documents, and therefore theta.
+_PRIOR = (0.01, 0.01)
 _PASSES, _RIDGE = 2000, 1.0
-_GAIN = 1e-3  # of log-likelihood by a pass, below which it stops: far less than what an interval spans
-_LEFT_OPEN = 1e-4  # more than passes of less than that gain, and pseudo-counts, change theta at its bound
+# Gain of log-likelihood by a pass below which the iteration stops. It is far less than what an interval
+# spans.
+_GAIN = 1e-3
+# Intervals of theta are widened by this. Passes of less than that gain, and pseudo-counts, change theta by
+# less at its bound.
+_LEFT_OPEN = 1e-4
 # Impressions per pair: with 3, 8, 25 and 75, theta_2 by "em" was 1.8, 1.2, 1.07 and 1.02 times too high
 _MANY = 30
-_WIDE = 4.0  # high / low of an interval
-_FEWER = 0.95  # of the impressions of the position above, where short lists end
-_FEWEST = 6  # queries: intervals from fewer are too narrow, as in `mean_interval`
-_CLEAR = 4.0  # standard errors: these of few queries are too low
-_ROUNDING = 1e-9  # of sums over queries
-_INFINITE = 1e300  # between infinite numbers, quantiles are NaN
-_Weights = Float64Array  # number of times that each query counts
+# A propensity is reported as hardly identified if the ends of its interval differ by more than this factor.
+_WIDE = 4.0
+# Short lists end where a position has fewer than this share of the impressions of the one above.
+_FEWER = 0.95
+# Smallest number of queries for intervals. Those from fewer are too narrow, as in `mean_interval`.
+_FEWEST = 6
+# Standard errors beyond which the test reports trust bias. Those of few queries are too low, so the limit is
+# high.
+_CLEAR = 4.0
+# Relative rounding error of sums over queries.
+_ROUNDING = 1e-9
+# Stands for infinity in samples, since quantiles between infinite numbers are NaN.
+_INFINITE = 1e300
+# The number of times that each query counts in a sample.
+_Weights = Float64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +224,8 @@ def _doubts(method: str, theta: Float64Array, estimator: Any, cells: Cells) -> I
             "move more within a query."
         )
     rises = np.flatnonzero((theta[1:, 0] > theta[:-1, 1] + 1e-6) & (shown[1:] < _FEWER * shown[:-1]))
-    if method != "trust" and rises.size:  # its alpha may rise
+    # With "trust", alpha may rise from one position to the next.
+    if method != "trust" and rises.size:
         k = int(rises[0]) + 1
         yield (
             f"the propensity rises from position {k} to {k + 1}, more than by chance. If the log mixes "
@@ -231,7 +245,8 @@ def _intervals(
             weights = rng.multinomial(n_queries, np.full(n_queries, 1.0 / n_queries))
             samples.append(estimator(weights.astype(np.float64)))
     resampled = np.array(samples)
-    resampled[~np.isfinite(resampled)] = _INFINITE  # a sample without clicks tells nothing
+    # A sample without clicks gives no estimate, so its value may be as large as any.
+    resampled[~np.isfinite(resampled)] = _INFINITE
     ends = np.moveaxis(np.quantile(resampled, (0.025, 0.975), axis=0, method="weibull"), 0, -1)
     return np.where(ends > 1e-3 * _INFINITE, np.inf, ends)
 
@@ -427,7 +442,8 @@ def _test_of_trust(moved: _Moved, links: list[tuple[int, int]], n_queries: int) 
             influence += sums @ np.stack([of_excess, of_excess - of_double], axis=1)
             size += abs(y * xx / w)
     errors = np.std(influence, axis=0, ddof=1) * np.sqrt(n_queries) if n_queries > 1 else np.zeros(2)
-    errors[errors <= _ROUNDING * size] = np.inf  # queries that are all the same tell no variance
+    # Queries that are all the same give no estimate of the variance.
+    errors[errors <= _ROUNDING * size] = np.inf
     return float(values[0] / errors[0]), float(values[1] / errors[1])
 
 
@@ -456,10 +472,10 @@ class _AllPairs:
             return -float((clicked * z + rest * np.log1p(-p)).sum()), -grad
 
         bounds = [(-12.0, 0.0)] * k + [(-12.0, -1e-6)] * len(self._ends)
-        found = minimize(loss, self._start, jac=True, method="L-BFGS-B", bounds=bounds)
+        optimum = minimize(loss, self._start, jac=True, method="L-BFGS-B", bounds=bounds)
         if (weights == 1.0).all():
-            self._start = found.x
-        return _with_first(np.exp(found.x[1:k] - found.x[0]))
+            self._start = optimum.x
+        return _with_first(np.exp(optimum.x[1:k] - optimum.x[0]))
 
 
 class _Counts:
@@ -480,7 +496,8 @@ class _PositionBased(_Counts):
 
     def __init__(self, cells: Cells, pairs: Pairs, k: int) -> None:
         super().__init__(cells, pairs, cells.pair, len(pairs))
-        self._start = np.full(len(pairs), 0.3), np.full(k, 0.5)  # 1 at the first would keep others below it
+        # A start of 1 at the first position would keep the others below it.
+        self._start = np.full(len(pairs), 0.3), np.full(k, 0.5)
 
     def __call__(self, weights: _Weights) -> Float64Array:
         end = maximize(
@@ -518,8 +535,8 @@ def _sums_of_line(moved: _Moved, i: int, j: int, n_queries: int) -> Float64Array
     x, y = (moved.c[both][:, [i, j]] / n).T
     w = n.prod(axis=1) / n.sum(axis=1)
     square = x * x - x * (1.0 - x) / (n[:, 0] - 1.0)
-    parts = (w, w * x, w * y, w * x * y, w * square)
-    return np.stack([np.bincount(at, part, n_queries) for part in parts], axis=1)
+    columns = (w, w * x, w * y, w * x * y, w * square)
+    return np.stack([np.bincount(at, column, n_queries) for column in columns], axis=1)
 
 
 class _Regression(_Counts):

@@ -19,7 +19,8 @@ from directrix.errors import Advice, InputError, short_text
 from directrix.types import Array, Float64Array
 
 _Content = tuple[Pairs, Sessions | Cells]
-_LAST = 2**15 - 1  # of an int16
+# Largest position that fits into an int16, in which positions are held.
+_LAST = 2**15 - 1
 _FIX = "Correct or drop such rows"
 _COLUMNS = (*("query", "doc", "position", "clicked"), *("session", "impressions"))
 _KINDS = {"query": "query", "doc": "document", "session": "session", "user": "user", "ranker": "ranker"}
@@ -46,7 +47,8 @@ def read_log(given: Any, names: Mapping[str, Hashable | None], *, aggregate: boo
         for key in ("query", "doc", "session", "user", "ranker")
         for name in (names.get(key), *KNOWN[key])
     }
-    texts = ColumnNames(categorical=tuple(ids - {None}))  # 007 stays
+    # Identifiers are read as text, so that 007 does not become 7.
+    texts = ColumnNames(categorical=tuple(ids - {None}))
     call = "directrix.clicks.Log.read(path"
     file = DataFile(given, texts)
     return _log_of(table_batches(file), names, str(file), call, aggregate=aggregate)

@@ -23,7 +23,8 @@ EXAMINATION = (0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06)
 ATTRACTION = (0.1, 0.16, 0.28, 0.52, 1.0)
 """Probability of a click on an examined document by its label, 0 to 4."""
 POLICIES = ("deterministic", "shuffle", "swap", "plackett-luce")
-_NUMBERS = 1 << 22  # drawn together
+# Random numbers that are drawn together, which bounds memory.
+_NUMBERS = 1 << 22
 
 
 def simulate(  # noqa: PLR0913 - all but the first three are optional and by name
@@ -178,13 +179,15 @@ def _places(scores: Float64Array, n: int, k: int, policy: str, rng: np.random.Ge
         order[np.arange(n), other] = top[0]
         return order
     if policy == "plackett-luce":
-        parts, at_once = [], max(1, _NUMBERS // len(scores))
-        for first in range(0, n, at_once):  # the largest sums of scores and Gumbel noise are such a sample
+        samples, at_once = [], max(1, _NUMBERS // len(scores))
+        # The documents with the largest sums of score and Gumbel noise are a sample of the Plackett-Luce
+        # model.
+        for first in range(0, n, at_once):
             noisy = -scores - rng.gumbel(size=(min(at_once, n - first), len(scores)))
             best = np.argpartition(noisy, k - 1, axis=1)[:, :k]
             order = np.argsort(np.take_along_axis(noisy, best, axis=1), axis=1)
-            parts.append(np.take_along_axis(best, order, axis=1))
-        return np.concatenate(parts)
+            samples.append(np.take_along_axis(best, order, axis=1))
+        return np.concatenate(samples)
     return top[None]
 
 

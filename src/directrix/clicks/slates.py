@@ -15,7 +15,8 @@ from directrix.errors import InputError
 from directrix.types import Array, Float64Array, Int64Array
 
 SLATES = ("whole-list", "independent", "reward-interaction", "pseudo-inverse")
-_LARGEST = 2000  # documents times positions of one query: its matrix is inverted
+# Largest number of documents times positions of one query, because its matrix of this size is inverted.
+_LARGEST = 2000
 
 
 class Slates(NamedTuple):

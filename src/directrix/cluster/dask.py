@@ -14,11 +14,16 @@ from directrix.data.memory import available_memory
 from directrix.data.shards.task import ROOM, Driver, Span, Task, contiguous
 from directrix.errors import Advice, InputError, MissingExtra, short_text
 
-_REFRESH = 1.0  # seconds after which the workers are listed again
-_PATIENCE = 60.0  # seconds without any worker
-_ASK = 2.0  # seconds after which a worker that has not answered is looked at
-_SILENCE = 120.0  # seconds after which a scheduler that has not answered is lost
-_MOVES = 3  # of a task to another worker, because its own was lost or has no memory left
+# Seconds after which the workers are listed again.
+_REFRESH = 1.0
+# Seconds without any worker after which the run fails.
+_PATIENCE = 60.0
+# Seconds after which a worker that has not answered is inspected.
+_ASK = 2.0
+# Seconds after which a scheduler that has not answered counts as lost.
+_SILENCE = 120.0
+# Number of times that a task moves to another worker, because its worker was lost or ran out of memory.
+_MOVES = 3
 
 
 class Dask(Driver):
@@ -36,7 +41,8 @@ class Dask(Driver):
         except ImportError as error:
             raise MissingExtra("dask", 'cluster("dask", ...)') from error
         if isinstance(self._target, str):
-            logger = logging.getLogger("distributed.client")  # we report a lost scheduler ourselves
+            # Our own error reports a lost scheduler, so the client's messages are silenced.
+            logger = logging.getLogger("distributed.client")
             self._stack.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.CRITICAL)
             try:
@@ -89,7 +95,8 @@ class Dask(Driver):
                         if moves[run] > _MOVES:
                             raise _out_of_memory()
                         addresses = [other.address for other in waiting]
-                        address = min(self._running(), key=addresses.count)  # the least busy one
+                        # The task moves to the least busy worker.
+                        address = min(self._running(), key=addresses.count)
                         waiting[self._submit(replace(task, numbers=run), address)] = run
             finally:
                 if waiting:
@@ -168,7 +175,8 @@ def _answered(task: bytes) -> dict[Span, Any]:
     """Answer on a worker, for a task that the client of the same cluster pickled."""
     try:
         answers: dict[Span, Any] = pickle.loads(task)()
-    except OSError as error:  # which in the driver would mean that the cluster was lost
+    except OSError as error:
+        # In the driver, an OSError would mean that the cluster was lost.
         raise InputError(
             f"a worker could not read its shards: {error}. Check the disk of the worker, and that it has the "
             "folder of shards at the same path."

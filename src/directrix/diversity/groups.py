@@ -16,9 +16,13 @@ from directrix.errors import InputError, short_text
 from directrix.measures.terms import discounts
 from directrix.types import Array, Float64Array, Int64Array
 
-_STATES = 1 << 22  # ranks times documents of the group, up to which rankings are compared
-_KEPT, _FEWEST, _FIRST = 1 << 19, 1 << 10, 1 << 6  # partial rankings: of all ranks; of each; in a first try
-_EQUAL = 1e-12  # utilities that differ by less, relative to the range of scores
+# Ranks times documents of the group up to which partial rankings are compared; larger queries keep the
+# relaxed solution.
+_STATES = 1 << 22
+# Numbers of partial rankings: those kept over all ranks, the fewest at each rank, and those of a first try.
+_KEPT, _FEWEST, _FIRST = 1 << 19, 1 << 10, 1 << 6
+# Utilities that differ by less than this share of the range of scores are equal.
+_EQUAL = 1e-12
 
 
 def exposure(
@@ -170,7 +174,8 @@ def _best_places(ones: Float64Array, others: Float64Array, values: Float64Array,
     ones, others = (np.append(of, np.full(depth + 1, -np.inf)) for of in (ones, others))
     rest = _relaxed(ones + bonus, others, values, n_ones)
     best, reach = rest[0, 0] - bonus * values[places].sum(), np.append(0.0, np.cumsum(values))
-    for limit in (_FIRST, max(_FEWEST, _KEPT // depth)):  # a good ranking by the first shortens the second
+    # The first try is cheap, and a good ranking from it lets the bound prune the second.
+    for limit in (_FIRST, max(_FEWEST, _KEPT // depth)):
         # partial rankings: documents of the group so far, their exposure, and the utility of all documents
         used, exposed, earned, parents = np.zeros(1, np.int64), np.zeros(1), np.zeros(1), []
         for rank, value in enumerate(values):

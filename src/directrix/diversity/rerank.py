@@ -78,7 +78,8 @@ def mmr(
 
     def order(rows: Int64Array) -> list[int]:
         v = vectors(rows)
-        size = np.abs(v).max(axis=1, initial=0.0, keepdims=True)  # squares may overflow, or become 0
+        # Rows are divided by their largest entry first, because squares may overflow or become 0.
+        size = np.abs(v).max(axis=1, initial=0.0, keepdims=True)
         v = v / np.where(size > 0.0, size, 1.0)
         length = np.linalg.norm(v, axis=1, keepdims=True)
         unit = v / np.where(length > 0.0, length, 1.0)
@@ -226,7 +227,8 @@ def _documents(values: Any, n: int, name: str = "documents") -> Callable[[Int64A
             -1 if is_empty(cell) else numbers.setdefault(cell, len(numbers))
             for cell in ([] if is_matrix else cells_of(values))
         ]
-    except (TypeError, ValueError):  # not hashable, or rows of different lengths
+    except (TypeError, ValueError):
+        # The values are not hashable, or are rows of different lengths.
         raise InputError(
             f"{name} must be an array (n_docs, n_dimensions), or one category per document that is text, a "
             "number or otherwise hashable."

@@ -47,14 +47,14 @@ def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
     for run in runs.values():
         check_magnitude(run)
     queries = tuple(dict.fromkeys(query for run in runs.values() for query in run.query_ids))
-    judged = None if qrels is None else qrels_of(qrels)
-    if judged is not None:
+    judgments = None if qrels is None else qrels_of(qrels)
+    if judgments is not None:
         for run in runs.values():
-            check_overlap(run, judged)
+            check_overlap(run, judgments)
         retrieved = set(queries)
-        queries = tuple(query for query in judged.query_ids if query in retrieved)
+        queries = tuple(query for query in judgments.query_ids if query in retrieved)
     # the order of trec_eval for equal scores, so that the order of the runs does not matter
-    return joined([*runs.values()], judged, queries, "descending")
+    return joined([*runs.values()], judgments, queries, "descending")
 
 
 Normalizer = Literal["min-max", "z-score", "sum", "rank", "none"]
@@ -92,11 +92,11 @@ class Combination:
             return np.where(np.isnan(alone), -np.inf, alone)
         # a product of matrices rounds by the place of a row: documents would tie in one pool, not in another
         columns = zip(self.weights, self.parts(pool).T, strict=True)
-        parts = np.sum([weight * column for weight, column in columns], axis=0)
+        totals = np.sum([weight * column for weight, column in columns], axis=0)
         if self.kind == "combmnz":
-            parts = parts * (~np.isnan(pool.scores)).sum(axis=1)
+            totals = totals * (~np.isnan(pool.scores)).sum(axis=1)
         is_ranked = (~np.isnan(pool.scores))[:, np.array(self.weights) > 0.0].any(axis=1)
-        return _in_float32(np.where(is_ranked, parts, -np.inf), pool.qptr)
+        return _in_float32(np.where(is_ranked, totals, -np.inf), pool.qptr)
 
     def parts(self, pool: Pool) -> Float64Array:
         """Return the terms that the weights multiply, (n_docs, n_runs)."""

@@ -9,8 +9,10 @@ from typing import Any
 from directrix.errors import InputError
 from directrix.fusion.combination import Combination
 
-_DEPTH = 1000  # documents of each run that an engine combines
-_QUERIES = 5  # of a hybrid query of OpenSearch
+# Number of documents of each run that an engine combines.
+_DEPTH = 1000
+# Largest number of queries in a hybrid query of OpenSearch.
+_QUERIES = 5
 _LACKS = "a document that one of the queries does not find gets 0 there, not the lowest score"
 
 
@@ -101,11 +103,13 @@ def _open_search(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]
 
 
 def _elasticsearch(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
-    window = {"rank_window_size": _DEPTH}  # the default is 10 documents of each retriever
+    # Without this window, Elasticsearch combines 10 documents of each retriever.
+    window = {"rank_window_size": _DEPTH}
     query = {"match": {"REPLACE": "REPLACE"}}
     plain: list[Any] = [{"standard": {"_name": name, "query": query}} for name in names]
     weighted: list[dict[str, Any]] = [
-        {"retriever": one, "weight": round(weight, 6)} for one, weight in zip(plain, c.weights, strict=True)
+        {"retriever": retriever, "weight": round(weight, 6)}
+        for retriever, weight in zip(plain, c.weights, strict=True)
     ]
     to_replace = (
         "replace the query of each retriever, whose _name is that of the run; for vectors write knn and its "
@@ -119,7 +123,7 @@ def _elasticsearch(names: tuple[str, ...], c: Combination) -> tuple[str, list[st
     normalizer, notes = _nearest(c, {"min-max": "minmax", "none": "none"})
     if normalizer == "none":
         notes.append(_LACKS)
-    retrievers = [one | {"normalizer": normalizer} for one in weighted]
+    retrievers = [retriever | {"normalizer": normalizer} for retriever in weighted]
     return _json({"retriever": {"linear": {"retrievers": retrievers} | window}}), [*notes, to_replace]
 
 
@@ -195,15 +199,15 @@ def _is_weighted(c: Combination) -> bool:
     return len(set(c.weights)) > 1
 
 
-def _nearest(c: Combination, known: dict[str, str]) -> tuple[str, list[str]]:
+def _nearest(c: Combination, normalizers: dict[str, str]) -> tuple[str, list[str]]:
     """Return the engine's name of a normalizer, or of min-max if the engine lacks it."""
-    if c.normalizer in known:
-        return known[c.normalizer], []
+    if c.normalizer in normalizers:
+        return normalizers[c.normalizer], []
     note = (
         f"the engine has no normalizer {c.normalizer}; min-max is written, for which other weights are best: "
         "choose the method 'linear, min-max'"
     )
-    return known["min-max"], [note]
+    return normalizers["min-max"], [note]
 
 
 def _words(names: tuple[str, ...]) -> list[str]:

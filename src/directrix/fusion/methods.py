@@ -21,13 +21,18 @@ CONSTANTS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0, 200.0, 500.0)
 BEST_RUN, RRF_60 = "best run", "RRF, c = 60"
 """The methods that all others are compared with."""
 
-_SAMPLED = 50  # random weights, with equal ones and each run alone
-_CLIMBED = 2  # the best of these, from which single weights are moved
-_COMPARED = 4  # times the cut-off: documents that others are compared with
+# Number of random starting weights, besides equal ones and each run alone.
+_SAMPLED = 50
+# Number of the best starting weights from which coordinate ascent begins.
+_CLIMBED = 2
+# Documents that others are compared with, as a multiple of the cut-off.
+_COMPARED = 4
 _SWEEPS = 20
 _GAIN = 1e-12
-_DIGITS = 12  # of values that differ
-_LITTLE = 1e-9  # weight with which a run adds its documents
+# Decimals in which two values must differ to be different.
+_DIGITS = 12
+# Weight with which a run adds its documents without changing the order of the others.
+_LITTLE = 1e-9
 
 
 class Weigher:
@@ -49,7 +54,8 @@ class Weigher:
     @cached_property
     def _is_reached(self) -> Array:
         """Whether weights can bring the document among those that the measure sees."""
-        if self.measure.form == "pairs":  # which sees all documents
+        # A measure of pairs depends on all documents.
+        if self.measure.form == "pairs":
             return np.ones(len(self.pool.doc_ids), dtype=bool)
         return self.pool.is_retrieved & ~dominated(self.pool, self.measure.depth)
 
@@ -62,17 +68,18 @@ class Weigher:
 
     def value(self, scores: Combination | Float64Array) -> Float64Array:
         """Return the values of `evaluate` by query for scores of all documents, -inf = not retrieved."""
-        given = scores.scores(self.pool) if isinstance(scores, Combination) else scores
-        is_seen = self.pool.is_judged | (given > -np.inf)
+        document_scores = scores.scores(self.pool) if isinstance(scores, Combination) else scores
+        is_seen = self.pool.is_judged | (document_scores > -np.inf)
         if is_seen.all():
-            return np.asarray(self._exact(given)[0])
-        part = self.pool.only(is_seen)
-        return self.measure(given[is_seen], part.labels, part.qptr, doc_ids=part.doc_ids)
+            return np.asarray(self._exact(document_scores)[0])
+        subpool = self.pool.only(is_seen)
+        return self.measure(document_scores[is_seen], subpool.labels, subpool.qptr, doc_ids=subpool.doc_ids)
 
     @cached_property
     def is_flat(self) -> bool:
         """Whether all weights are equally good: none bring a relevant document above the cut-off."""
-        self.measure.terms(self.pool.labels, self.pool.qptr)  # raises if it has none, and so no line search
+        # The call raises for a measure without terms, which has no line search.
+        self.measure.terms(self.pool.labels, self.pool.qptr)
         best = self._exact(np.where(self._is_reached, self.pool.labels, -np.inf))[0]
         return not (best > 0.0).any()
 
@@ -99,7 +106,7 @@ class Weigher:
     def best_linear(self) -> Chosen:
         """Return the best weights of scores with the best normalizer."""
         every = [self.linear(name) for name in NORMALIZERS]
-        return max(every, key=lambda one: round(self.mean(one.combination), _DIGITS))
+        return max(every, key=lambda chosen: round(self.mean(chosen.combination), _DIGITS))
 
     def linear(self, normalizer: Normalizer) -> Chosen:
         """Return the best weights of scores."""
@@ -115,46 +122,52 @@ class Weigher:
         n = len(shape.weights)
         if self.is_flat:
             return Chosen({"": shape}, (0.0, 1.0) if n == 2 else None)
-        parts = shape.parts(self.pool)
-        parts[~self.pool.is_retrieved] = parts.min() - 1.0
-        parts, interval = parts[self._is_reached], None
+        terms = shape.parts(self.pool)
+        terms[~self.pool.is_retrieved] = terms.min() - 1.0
+        terms, interval = terms[self._is_reached], None
         weights: list[tuple[float, ...]]
         if n == 2:
             # one line holds all weights
-            point = self._line.best(parts[:, 0], parts[:, 1] - parts[:, 0], within=(0.0, 1.0))
+            point = self._line.best(terms[:, 0], terms[:, 1] - terms[:, 0], within=(0.0, 1.0))
             low, high = (min(max(end, 0.0), 1.0) for end in point.interval)
             weights, interval = [(1.0 - point.t, point.t)], (low, high)
         else:
-            weights = self._climbed(parts, shape)
+            weights = self._climbed(terms, shape)
         # documents tie at equal weights, and at the ends those of a single run are left
         weights += [shape.weights, *map(tuple, np.eye(n).tolist())]
-        best = max(weights, key=lambda one: round(self.mean(replace(shape, weights=one)), _DIGITS))
+        best = max(
+            weights, key=lambda candidate: round(self.mean(replace(shape, weights=candidate)), _DIGITS)
+        )
         return Chosen({"": replace(shape, weights=best)}, interval if best is weights[0] else None)
 
-    def _climbed(self, parts: Float64Array, shape: Combination) -> list[tuple[float, ...]]:
+    def _climbed(self, terms: Float64Array, shape: Combination) -> list[tuple[float, ...]]:
         """Return weights with the best value that coordinate ascent reaches, and such weights above 0."""
         n, rng = len(shape.weights), np.random.default_rng(self.seed)
         starts = np.concatenate([[shape.weights], np.eye(n), rng.dirichlet(np.ones(n), size=_SAMPLED)])
-        values = [self._line.value(parts @ start) for start in starts]
+        values = [self._line.value(terms @ start) for start in starts]
         best_value, best = -np.inf, starts[0]
         for start in starts[np.argsort(-np.array(values), kind="stable")[:_CLIMBED]]:
-            value, weights = self._climb(parts, start)
+            value, weights = self._climb(terms, start)
             if value > best_value + _GAIN:
                 best_value, best = value, weights
         return [tuple(best.tolist()), tuple(((1.0 - _LITTLE) * best + _LITTLE / n).tolist())]
 
-    def _climb(self, parts: Float64Array, weights: Float64Array) -> tuple[float, Float64Array]:
+    def _climb(self, terms: Float64Array, weights: Float64Array) -> tuple[float, Float64Array]:
         """Change one weight after another, each to its best value >= 0, until none gains."""
         n = len(weights)
-        value, without = self._line.value(parts @ weights), 0
+        value, without = self._line.value(terms @ weights), 0
         for i in islice(cycle(range(n)), _SWEEPS * n):
             without += 1
-            if np.delete(weights, i).sum() > 0.0:  # alone, any weight > 0 is the same
-                point = self._line.best(parts @ weights, parts[:, i], within=(-weights[i], np.inf))
+            # A run that is alone has the same order with any weight > 0.
+            if np.delete(weights, i).sum() > 0.0:
+                point = self._line.best(terms @ weights, terms[:, i], within=(-weights[i], np.inf))
                 moved = np.maximum(weights + point.t * np.eye(n)[i], 0.0)
                 moved = moved / moved.sum()
-                reached = self._line.value(parts @ moved)  # rounding of the weights may part ties
-                if reached > value + _GAIN:  # then this weight is the best on its line
+                # Normalizing the weights rounds them, which may separate ties, so the value is computed
+                # again.
+                reached = self._line.value(terms @ moved)
+                # The new weight is the best on its line, so the count of steps without a gain restarts at 1.
+                if reached > value + _GAIN:
                     value, weights, without = reached, moved, 1
             if without == n:
                 break
@@ -168,12 +181,13 @@ def dominated(pool: Pool, depth: int) -> Array:
     the highest worst normalized score, so some dominated ones are missed. O(n_docs depth n_runs).
     """
     is_dominated = np.zeros(len(pool.doc_ids), dtype=np.bool_)
-    parts = normalized(pool, "none")  # above in these is above with any normalizer
+    # A document that is above another in these scores is above it with any normalizer.
+    normalized_scores = normalized(pool, "none")
     for first, last in zip(pool.qptr[:-1], pool.qptr[1:], strict=True):
         if last - first > depth:
-            of = parts[first:last]
-            best = of[np.argsort(-of.min(axis=1), kind="stable")[: _COMPARED * depth]]
-            above = sum((other > of).all(axis=1).astype(np.int64) for other in best)
+            scores = normalized_scores[first:last]
+            best = scores[np.argsort(-scores.min(axis=1), kind="stable")[: _COMPARED * depth]]
+            above = sum((other > scores).all(axis=1).astype(np.int64) for other in best)
             is_dominated[first:last] = above >= depth
     return is_dominated
 
@@ -181,7 +195,8 @@ def dominated(pool: Pool, depth: int) -> Array:
 Choose = Callable[[Weigher, Sequence[str]], Chosen]
 """A method: from the queries to choose on, and their classes, to its choice."""
 
-_LEAST_OF_CLASS = 5  # queries of a class with weights of its own
+# Smallest number of queries for which a class gets weights of its own.
+_LEAST_OF_CLASS = 5
 
 
 def fusion_methods(*, has_classes: bool) -> dict[str, Choose]:

@@ -85,7 +85,8 @@ class BoosterObjective(Remembering):
     def at(self, scores: Any, rows: GroupedRows) -> tuple[Float64Array, Float64Array]:
         """Return gradient and curvature of the loss, each (n_docs,), in the unit of `newton_step`."""
         scores = np.asarray(scores, dtype=np.float64).ravel()
-        if scores.size and not np.ptp(scores):  # the first tree
+        # Equal scores mean the first tree, so a new objective starts from scores of 0.
+        if scores.size and not np.ptp(scores):
             scores, kept = np.zeros(len(scores)), None
         else:
             kept = self._recall(rows)
@@ -172,7 +173,8 @@ def scores_and_rows(
     first: Any, second: Any, weight: Any = None, group: Any = None
 ) -> tuple[Any, GroupedRows]:
     """Distinguish the calls of boosters: with (scores, data set), or (labels, scores, weight, group)."""
-    if hasattr(second, "get_uint_info"):  # a DMatrix of XGBoost, whose weights are of queries
+    # The argument is a DMatrix of XGBoost, whose weights are those of queries.
+    if hasattr(second, "get_uint_info"):
         weights = second.get_weight()
         sizes = np.diff(second.get_uint_info("group_ptr"))
         return first, GroupedRows(second.get_label(), sizes, None, weights if len(weights) else None)
@@ -194,5 +196,6 @@ def pointers(sizes: Any, n_docs: int) -> Int64Array:
 def _queries(rows: GroupedRows, *, adds_gains: bool) -> Queries:
     labels = np.asarray(rows.labels, dtype=np.float64)
     pointers(rows.sizes, len(labels))
-    counts = np.ones(len(labels)) if adds_gains else None  # then labels may be below 0
+    # Counts allow labels below 0, which estimated gains may have.
+    counts = np.ones(len(labels)) if adds_gains else None
     return Queries.from_arrays(np.zeros((len(labels), 1)), labels, group=rows.sizes, counts=counts)

@@ -24,9 +24,11 @@ _OURS = {
     "leaf_estimation_iterations",
 }
 _BINS = {"border_count", "max_bin", "feature_border_type"}
-_MOST_ROWS = 1 << 24  # CatBoost keeps labels, here the numbers of rows, in float32
+# CatBoost keeps labels, here the numbers of rows, in float32, which is exact only up to this integer.
+_MOST_ROWS = 1 << 24
 _DEFAULTS = {
-    "boosting_type": "Plain",  # the other one orders rows, and asks for the gradient at other scores
+    # Ordered boosting permutes the rows, and asks for the gradient at other scores.
+    "boosting_type": "Plain",
     "leaf_estimation_method": "Newton",
     "leaf_estimation_iterations": 1,
     "boost_from_average": False,
@@ -145,16 +147,17 @@ def boost(  # noqa: PLR0913
             f"there are {len(rows.labels):,} rows, and CatBoost can number at most {_MOST_ROWS:,}; give "
             "fewer queries, or train with directrix.interop.lightgbm."
         )
-    settings = _settings(params)
+    parameters = _settings(params)
     pool = catboost.Pool(X, np.arange(len(rows.labels)))
-    pool.quantize(**{name: settings[name] for name in _BINS & settings.keys()})
+    pool.quantize(**{name: parameters[name] for name in _BINS & parameters.keys()})
     judged = None if eval_set is None else _Judged(measure, *eval_set)
     scores, trees = np.zeros(len(rows.labels)), []
     for number in range(whole(iterations, "iterations", "boost")):
-        step = {"iterations": 1, "random_seed": settings["random_seed"] + number, "eval_metric": "RMSE"}
-        slopes = -np.column_stack(loss.at(scores, rows))  # CatBoost maximizes
+        step = {"iterations": 1, "random_seed": parameters["random_seed"] + number, "eval_metric": "RMSE"}
+        # CatBoost maximizes, and the loss is to be minimized.
+        slopes = -np.column_stack(loss.at(scores, rows))
         pool.set_baseline(scores[:, None])
-        booster = catboost.CatBoost(settings | step | {"loss_function": _Parts(slopes)})
+        booster = catboost.CatBoost(parameters | step | {"loss_function": _Parts(slopes)})
         trees.append(quietly(booster.fit, pool))
         scores = scores + trees[-1].predict(X)
         if judged is not None and judged.add(trees[-1]) == early_stopping_rounds:

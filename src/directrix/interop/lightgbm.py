@@ -38,7 +38,8 @@ class LightGBMStopping:
     def __init__(self, valid: Any, measure: Any, stopping_rounds: int) -> None:
         self.valid = valid if isinstance(valid, Queries) else open_shards(valid)
         self.measure = as_measure(measure)
-        self.before_iteration, self.order = False, 30  # after LightGBM's own that print and record
+        # The order places this callback after LightGBM's own ones that print and record.
+        self.before_iteration, self.order = False, 30
         self.stopping_rounds = whole(stopping_rounds, "stopping_rounds", "early_stopping", example=50)
         self.values: list[float] = []
         """Mean of the measure after every tree of the current or the last run."""
@@ -55,7 +56,8 @@ class LightGBMStopping:
             self._features, raw_score=True, start_iteration=first, num_iteration=env.iteration + 1 - first
         )
         self.values.append(mean_over_queries(self._ready(self._scores)[0], None))
-        best = int(np.argmax(np.round(self.values, 9)))  # other processors round otherwise
+        # Processors round differently, and this must not change the best iteration.
+        best = int(np.argmax(np.round(self.values, 9)))
         waited = len(self.values) - 1 - best
         if waited >= self.stopping_rounds or env.iteration + 1 == env.end_iteration:
             found = "valid", self.measure.name, self.values[best], True
@@ -70,7 +72,8 @@ class LightGBMStopping:
             raise InputError("early_stopping: boosting='dart' rescales earlier trees; take boosting='gbdt'.")
         q: Any = self.valid
         if not isinstance(q, Queries):
-            q.verify()  # a worker with other files would stop at another tree
+            # A worker with other files would stop at another tree.
+            q.verify()
             q = q.judged()
         check_choice(self.measure, q, "early_stopping")
         self._features = q.features[:]
@@ -178,12 +181,12 @@ def dask_arrays(shards: Any) -> dict[str, Any]:
     columns: dict[str, list[Any]] = {"X": [], "y": [], "group": []}
     for number in manifest.present:
         shard = manifest.shards[number]
-        parts = delayed(_arrays_of, nout=3)(q.features.folder, number, shard, manifest.form)
+        blocks = delayed(_arrays_of, nout=3)(q.features.folder, number, shard, manifest.form)
         shapes = (shard.documents, q.n_features), (shard.documents,), (shard.queries,)
         types = manifest.dtype, "float64", "int64"
-        for column, part, shape, dtype in zip(columns.values(), parts, shapes, types, strict=True):
-            column.append(da.from_delayed(part, shape, dtype))
-    return {name: da.concatenate(parts) for name, parts in columns.items()}
+        for column, block, shape, dtype in zip(columns.values(), blocks, shapes, types, strict=True):
+            column.append(da.from_delayed(block, shape, dtype))
+    return {name: da.concatenate(blocks) for name, blocks in columns.items()}
 
 
 def _arrays_of(folder: Path, number: int, shard: Shard, form: str) -> tuple[Any, Float64Array, Any]:

@@ -17,10 +17,13 @@ from directrix.reconciliation.material import Material
 from directrix.tables import Table, json_value
 from directrix.types import Array, Float64Array
 
-_DEPTH = 10  # of judged@k for a measure without a cut-off
-_MOST_LABELINGS = 501  # from the top, and from the bottom, for each query
+# Cut-off of judged@k for a measure without one.
+_DEPTH = 10
+# Number of labelings that are examined from the top, and again from the bottom, for each query.
+_MOST_LABELINGS = 501
 _SHOWN = 3
-_TELLING = 0.02  # a share of pairs this far from one half is reported
+# A share of pairs is reported if it differs from one half by this much.
+_TELLING = 0.02
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,10 @@ def unjudged_range(measure: RankingMeasure, material: Material) -> Unjudged | No
     rows, qptr = material.rows_of_both()
     scores = material.scores[rows]
     if measure.tie_rule == "trec":
+        # The measure ranks documents in the order in which they are given.
         measure = replace(measure, ties="order")  # type: ignore[call-arg]
-        scores = scores.astype(np.float32).astype(np.float64)  # as trec_eval reads them
+        # Scores are rounded as trec_eval reads them.
+        scores = scores.astype(np.float32).astype(np.float64)
         if material.doc_ids is not None:
             order = trec_order(material.doc_ids[rows], qptr)
             rows, scores = rows[order], scores[order]

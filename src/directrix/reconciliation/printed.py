@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from directrix.errors import InputError, short_text
 from directrix.measures.base import RankingMeasure
 
-_LEAST_HALF_UNIT = 1e-7  # single precision: what some tools compute in, however many digits they print
-_SLACK = 1e-12  # a value at the end of the interval may differ in its last bits
+# Some tools compute in single precision, so digits beyond it are not compared, even if they are printed.
+_LEAST_HALF_UNIT = 1e-7
+# A value at the end of the interval may differ from it in its last bits.
+_SLACK = 1e-12
 
 
 class Printed(NamedTuple):

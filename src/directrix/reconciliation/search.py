@@ -18,8 +18,10 @@ from directrix.reconciliation.settings import OWN, Space, is_ordered_by_ids, row
 from directrix.reconciliation.values import Computed, compute
 from directrix.types import Array, Int64Array, Progress
 
-_MOST_MATCHES = 100  # that a result holds, each with other values of some query
-_MOST_PAIRS = 3000  # settings of each of two numbers that are compared with one another
+# Largest number of matches in a result; each gives other values to some query.
+_MOST_MATCHES = 100
+# Settings of each of two numbers that are compared with one another, those with the fewest switches first.
+_MOST_PAIRS = 3000
 
 
 def reconcile(  # noqa: PLR0913 - all but the first four are optional and by name
@@ -85,8 +87,8 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
     >>> [switch.words for switch in found.matches[0].switches]
     ['order of ties: order of the file instead of mean over all orders']
     """
-    given = parse_measure(measure)
-    asked = given if convention is None else given.under(convention)
+    named_measure = parse_measure(measure)
+    asked = named_measure if convention is None else named_measure.under(convention)
     number = printed(value, asked)
     origin = None if start is None else printed(start, asked, "start")
     arrays = dict(scores=scores, labels=labels, qid=qid, qptr=qptr, group=group, doc_ids=doc_ids)
@@ -178,8 +180,8 @@ class _Search(NamedTuple):
         """Return the fewest switches from a setting of one number to a setting of the other, ``rows``."""
         sources = np.flatnonzero(origin.within(self.computed.means))
         ends = [
-            found[np.argsort(self.space.n_switches(0, found), kind="stable")[:_MOST_PAIRS]]
-            for found in (
+            candidates[np.argsort(self.space.n_switches(0, candidates), kind="stable")[:_MOST_PAIRS]]
+            for candidates in (
                 sources if len(sources) else self._nearest(origin),
                 rows if len(rows) else self._nearest(number),
             )
@@ -205,7 +207,7 @@ def _closest(codes: Array, first: Int64Array, last: Int64Array) -> tuple[int, in
     for row in first.tolist():
         n = np.count_nonzero(codes[last] != codes[row], axis=1)
         at = int(np.argmin(n))
-        best = min(best, (int(n[at]), row, int(last[at])), key=lambda found: found[0])
+        best = min(best, (int(n[at]), row, int(last[at])), key=lambda candidate: candidate[0])
         if best[0] == 0:
             break
     return best[1], best[2]

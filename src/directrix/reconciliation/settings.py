@@ -23,9 +23,12 @@ ARRANGED = ("reversed", "best", "id ascending")
 TOGETHER = "together"
 """Tied documents of AP are retrieved together, as in scikit-learn's average_precision_score."""
 
-_MOST_LEVELS = 5  # of relevance that are tried as thresholds
-_CUT_OFFS = (5, 10, 20, 32, 100, 1000)  # tried for a measure without one; 32 is that of XGBoost
-_PERSISTENCES = (0.5, 0.8, 0.9, 0.95)  # of RBP; .8 is the default of ir_measures, .9 that of trec_eval
+# Number of relevance levels that are tried as thresholds.
+_MOST_LEVELS = 5
+# Cut-offs that are tried for a measure without one; 32 is the default of XGBoost.
+_CUT_OFFS = (5, 10, 20, 32, 100, 1000)
+# Persistences of RBP that are tried; .8 is the default of ir_measures, and .9 that of trec_eval.
+_PERSISTENCES = (0.5, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +73,9 @@ def _axes_of_measure(measure: RankingMeasure, material: Material) -> dict[str, t
     for field in fields(measure):
         name, asked = field.name, getattr(measure, field.name)
         allowed = words_of(type(measure)).get(name, ())
-        known = allowed or [values[name] for values in of_tools if name in values]
+        values_of_tools = allowed or [values[name] for values in of_tools if name in values]
         others = [
-            *(value for value in known if _is_possible(name, value, material)),
+            *(value for value in values_of_tools if _is_possible(name, value, material)),
             *([not asked] if isinstance(asked, bool) else []),
             *_more_values(measure, name, allowed, material),
         ]
@@ -82,8 +85,8 @@ def _axes_of_measure(measure: RankingMeasure, material: Material) -> dict[str, t
 
 def _fields_of(tool: Any, measure: RankingMeasure) -> dict[str, Any]:
     """Return the values that a convention gives to the fields of the measure."""
-    known = frozenset(field.name for field in fields(measure))
-    chosen: dict[str, Any] = tool.fields_for(type(measure).__name__, known)
+    names = frozenset(field.name for field in fields(measure))
+    chosen: dict[str, Any] = tool.fields_for(type(measure).__name__, names)
     return chosen
 
 
@@ -121,11 +124,11 @@ def _more_values(
 
 
 def _axes_of_data(material: Material) -> dict[str, tuple[Any, ...]]:
-    ranked, judged = material.ranked, material.judged
+    ranked, has_judgments = material.ranked, material.judged
     queries = {
         "both": True,
-        "judged": (judged & ~ranked).any(),
-        "run": (ranked & ~judged).any(),
+        "judged": (has_judgments & ~ranked).any(),
+        "run": (ranked & ~has_judgments).any(),
         "one list": material.both.sum() > 1,
     }
     return {
@@ -149,7 +152,8 @@ def _senseless(
     # the expectation of a quotient is not the quotient of the expectations
     out = where("denominator", "retrieved") & where("ties", "expected") & isinstance(measure, AP)
     out |= where("ideal", "whole list") & where("k", None)
-    out |= where("ties", TOGETHER) & ~where("k", None)  # a cut-off could part a group
+    # A cut-off could split a group of tied documents.
+    out |= where("ties", TOGETHER) & ~where("k", None)
     if material.doc_ids is None:
         out |= where("ties", "trec") & where("queries", "one list")
     return out
@@ -166,8 +170,10 @@ class Tool(NamedTuple):
     """Measures that have this option, or another name in the tool; () = all that the tool has."""
 
 
-_ARRAYS_ONLY = {"missing": "dropped"}  # a tool that takes arrays does not see what was not retrieved
-_RBP = {"p": 0.9}  # the default persistence of trec_eval; other measures have none
+# A tool that takes arrays does not see documents that were not retrieved.
+_ARRAYS_ONLY = {"missing": "dropped"}
+# This is trec_eval's default persistence; other measures have no such field.
+_RBP = {"p": 0.9}
 TOOLS = (
     Tool("trec_eval", "trec_eval", _RBP),
     Tool("trec_eval -c", "trec_eval", _RBP | {"queries": "judged"}),
@@ -200,7 +206,8 @@ def rows_of_tools(measure: RankingMeasure, space: Space) -> dict[str, int]:
         has_it = measure.symbol in tool.symbols or (not tool.symbols and preset.has(measure))
         is_expressed = all(
             value in space.axes.get(name, (getattr(measure, name),))
-            or value not in words_of(type(measure)).get(name, (value,))  # nor does the measure have it
+            # A value that the measure does not know cannot be a difference.
+            or value not in words_of(type(measure)).get(name, (value,))
             for name, value in wanted.items()
         )
         # a query set or documents that the data do not have change nothing

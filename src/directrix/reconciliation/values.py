@@ -18,7 +18,8 @@ from directrix.reconciliation.settings import ARRANGED, TOGETHER, Space
 from directrix.types import Array, Float64Array, Int64Array, Progress
 
 _FILLS = {"zero": 0.0, "one": 1.0, "skip": np.nan}
-_DIGITS = 10  # to which values of a query are the same: two ways to the same formula differ in the last bits
+# Decimals in which the values of a query must agree. Two ways to the same formula differ in the last bits.
+_DIGITS = 10
 
 
 class Computed(NamedTuple):
@@ -38,8 +39,8 @@ class _Formula(NamedTuple):
 
     @classmethod
     def of(cls, measure: RankingMeasure, setting: dict[str, Any]) -> _Formula:
-        known = {field.name for field in fields(measure)}
-        chosen = {name: value for name, value in setting.items() if name in known}
+        field_names = {field.name for field in fields(measure)}
+        chosen = {name: value for name, value in setting.items() if name in field_names}
         together, divisor = chosen.get("ties") == TOGETHER, ""
         if together or chosen.get("ties") in ARRANGED:
             chosen["ties"] = "order"
@@ -47,7 +48,7 @@ class _Formula(NamedTuple):
             divisor = "whole ideal"
         if measure.symbol == "AP" and chosen.get("denominator") == "retrieved":
             divisor, chosen["denominator"] = "retrieved", "relevant"
-        if "empty" in known:
+        if "empty" in field_names:
             chosen["empty"] = "skip"
         return cls(replace(measure, **chosen), divisor, together)
 
@@ -58,16 +59,17 @@ class _Formula(NamedTuple):
             return (DCG(k=m.k, gain=m.gain, discount=m.discount, ties=m.ties),)
         return (m, Recall(k=m.k, rel=m.rel, ties=m.ties, empty="skip")) if self.divisor else (m,)
 
-    def combine(self, parts: list[Float64Array], docs: _Documents) -> Float64Array:
+    def combine(self, terms: list[Float64Array], docs: _Documents) -> Float64Array:
         """Return the values of the queries from those of its parts."""
-        value = parts[0]
+        value = terms[0]
         if self.together:
             rel = float(self.measure.rel)
             value = precision_of_thresholds(docs.scores, docs.labels, docs.qptr, rel)
         if not self.divisor:
             return value
-        if self.divisor == "retrieved":  # (sum / R) / (hits / R)
-            divisor, without = parts[1], np.where(np.isnan(value), np.nan, 0.0)
+        # The quotient (sum / R) / (hits / R) is sum / hits, the mean over the retrieved relevant documents.
+        if self.divisor == "retrieved":
+            divisor, without = terms[1], np.where(np.isnan(value), np.nan, 0.0)
         else:
             divisor = replace(self.measure, k=None).from_labels(docs.labels, docs.qptr)
             without = np.full(len(value), np.nan)
@@ -107,8 +109,8 @@ class _Documents(NamedTuple):
             rows = rows[np.lexsort((key[rows], query[rows]))]
         n_queries = 1 if one_list else len(material.qptr) - 1
         qptr = np.append(0, np.cumsum(np.bincount(query[rows], minlength=n_queries)))
-        parts = material.scores[rows], material.labels[rows], material.judgments[rows]
-        return cls(*parts, qptr, None if ids is None else ids[rows])
+        arrays = material.scores[rows], material.labels[rows], material.judgments[rows]
+        return cls(*arrays, qptr, None if ids is None else ids[rows])
 
 
 def compute(
@@ -135,12 +137,12 @@ def compute(
         if progress is not None:
             progress(done, len(work), order or "settings")
         docs = _Documents.of(material, order, one_list=one_list, dropped=dropped, removed=removed)
-        parts = list(dict.fromkeys(part for formula in formulas for part in formula.parts()))
-        labels = docs.labels if all(part.sees == "labels" for part in parts) else docs.judgments
-        values = Prepared(parts, labels, docs.qptr, docs.doc_ids)(docs.scores)
-        of_part = dict(zip(parts, values, strict=True))
+        terms = list(dict.fromkeys(term for formula in formulas for term in formula.parts()))
+        labels = docs.labels if all(term.sees == "labels" for term in terms) else docs.judgments
+        values = Prepared(terms, labels, docs.qptr, docs.doc_ids)(docs.scores)
+        of_part = dict(zip(terms, values, strict=True))
         for formula, rows in formulas.items():
-            of_queries = formula.combine([of_part[part] for part in formula.parts()], docs)
+            of_queries = formula.combine([of_part[term] for term in formula.parts()], docs)
             for row in rows:
                 chosen = _averaged(of_queries, asked | settings[row], material)
                 means[row] = formula.measure.summary(chosen)
@@ -157,8 +159,8 @@ def _averaged(values: Float64Array, setting: dict[str, Any], material: Material)
     """Return the values of the queries over which a setting averages."""
     averaged = {"judged": material.judged, "run": material.ranked, "both": material.both}
     values = values[averaged.get(setting["queries"], slice(None))]
-    fill = _FILLS.get(setting["empty"], np.nan)
-    return np.where(np.isnan(values), fill, values)
+    empty_value = _FILLS.get(setting["empty"], np.nan)
+    return np.where(np.isnan(values), empty_value, values)
 
 
 def precision_of_thresholds(

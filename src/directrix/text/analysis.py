@@ -11,8 +11,10 @@ from typing import Any
 from directrix.errors import InputError, MissingExtra, short_text
 
 _SAME = {
-    **dict.fromkeys("\u2018\u2019\u02bc\uff07\u05f3", "'"),  # apostrophes, also that of Hebrew
-    "\u05f4": '"',  # within abbreviations of Hebrew
+    # All forms of the apostrophe become one, also that of Hebrew.
+    **dict.fromkeys("\u2018\u2019\u02bc\uff07\u05f3", "'"),
+    # Hebrew writes this mark within abbreviations.
+    "\u05f4": '"',
 }
 # what no reader sees: soft hyphens, joiners, marks of direction, variation selectors, byte order marks
 _SEEN_ALIKE = re.compile(
@@ -52,7 +54,8 @@ def _folded(text: str) -> str:
         return text.lower()
     text = unicodedata.normalize("NFC", text).casefold()
     text = _SEEN_ALIKE.sub(lambda match: _SAME.get(match[0], ""), text)
-    text = unicodedata.normalize("NFC", text).replace("i\u0307", "i")  # the capital of Turkish
+    # The lower case of the Turkish capital dotted I has a combining dot, which other words lack.
+    text = unicodedata.normalize("NFC", text).replace("i\u0307", "i")
     return _APART.sub(r" \g<0> ", text)
 
 

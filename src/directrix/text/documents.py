@@ -127,8 +127,10 @@ def _text(fields: dict[str, list[str]]) -> dict[str, str]:
 
 
 _IDS = {"docno": (*DOC, "_id", "id"), "qid": (*QUERY, "_id", "id")}
-_REPLACED = "\ufffd"  # what Python decodes a wrong byte to; it is in no word
-_ROWS = 1 << 14  # of a table that are held as Python texts together
+# Python decodes a wrong byte to this character, which is in no word.
+_REPLACED = "\ufffd"
+# Rows of a table that are held as Python texts together.
+_ROWS = 1 << 14
 _QUERY_TEXTS = ("query", "text", "title", "question")
 _NEEDED = (
     "a path, a frame or dict of columns, a dict {identifier: text}, or dicts or named tuples with an "
@@ -249,7 +251,8 @@ class _Reader(NamedTuple):
             fields = entry if isinstance(entry, Mapping) else getattr(entry, "_asdict", dict)()
             if not fields:
                 raise InputError(f"{place} is {short_text(entry)}; {_NEEDED}.")
-            if isinstance(source := fields.get("_source"), Mapping):  # a hit of Elasticsearch or OpenSearch
+            # Hits of Elasticsearch and OpenSearch hold the document under this key.
+            if isinstance(source := fields.get("_source"), Mapping):
                 fields = {key: fields[key] for key in ("_id",) if key in fields} | {**source}
             name = self._id_name(list(fields), place)
             yield Document(place, _identifier(fields[name]), _texts(fields, name))
@@ -297,7 +300,8 @@ class _Reader(NamedTuple):
         known = file.names
         is_tsv = without_compression(path).suffix == ".tsv"
         if is_tsv and len(known) == 2 and self.id_column is None and not set(known) & set(_IDS[self.key]):
-            for number, line in _lines(path):  # identifier TAB text, without names of columns
+            # These files have an identifier, a tab and a text on each line, and no names of columns.
+            for number, line in _lines(path):
                 identifier, _, text = line.partition("\t")
                 if identifier.strip():
                     yield Document(f"{path}:{number}", identifier.strip(), {"text": text.strip()})

@@ -125,7 +125,8 @@ class TextFeatures:
         matched: dict[tuple[str, str], Matched] = {}
         for column, source in enumerate(self.sources.values()):
             if isinstance(source, Run):
-                with np.errstate(over="ignore"):  # infinite as float32, an error later
+                # A value that is infinite as float32 raises an error later, with its place.
+                with np.errstate(over="ignore"):
                     out[:, column] = _scores(source, name, docs)
                 continue
             formula, field, analyzer = source

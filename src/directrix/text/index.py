@@ -38,7 +38,8 @@ _TEXTS = {
 _IDS, _OFFSETS = "<i4", "<i8"
 _DAMAGE = (
     *(zipfile.BadZipFile, KeyError, TypeError, ValueError, OverflowError, EOFError),
-    RuntimeError,  # of zipfile, for entries that are encrypted or of unknown kinds
+    # `zipfile` raises this error for entries that are encrypted or compressed by an unknown method.
+    RuntimeError,
 )
 
 

@@ -89,9 +89,9 @@ class CrossEncoderLoss(torch.nn.Module):
                 "CrossEncoderLoss: no query of the batch has a document; leave such queries out."
             )
         size = self.mini_batch_size or len(pairs)
-        parts = [self._scores(pairs[i : i + size], prompt, task) for i in range(0, len(pairs), size)]
+        batches = [self._scores(pairs[i : i + size], prompt, task) for i in range(0, len(pairs), size)]
         grades = torch.cat([torch.as_tensor(grades) for grades in labels])
-        return self.loss(torch.cat(parts), grades, qptr=torch.tensor([0, *sizes]).cumsum(0))
+        return self.loss(torch.cat(batches), grades, qptr=torch.tensor([0, *sizes]).cumsum(0))
 
     def _scores(self, pairs: list[tuple[Any, Any]], prompt: str | None, task: str | None) -> Any:
         tokens = self.model.preprocess(pairs, prompt=prompt, task=task)

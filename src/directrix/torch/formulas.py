@@ -305,7 +305,8 @@ def _approx_cascade(surrogate: Any, lists: Lists) -> Any:
     kind, factor = sigmoid_code(surrogate.sigmoid)
 
     def log_left(rank: Any, i: Any, other: Any, w: Any, j: Any) -> Any:
-        if kind == 0:  # log(1 - w / (1 + exp(-z))), also where w = 1 and z is large
+        # This form of log(1 - w / (1 + exp(-z))) is exact also where w = 1 and z is large.
+        if kind == 0:
             z = factor * surrogate.beta * (rank - other)
             left = logsigmoid(-z) - logsigmoid(-(z + torch.log1p(-w)))
         else:

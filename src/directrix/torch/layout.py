@@ -23,7 +23,8 @@ def in_one_form(scores: Any, labels: Any, lengths: Any, mask: Any, qptr: Any) ->
     for documents. `torch.compile` can trace it if scores and labels are tensors.
     """
     nested = isinstance(scores, torch.Tensor) and scores.is_nested
-    if isinstance(scores, (list, tuple)) or nested:  # PyTorch 2.4 cannot compile `list | tuple`
+    # PyTorch 2.4 cannot compile `list | tuple`.
+    if isinstance(scores, (list, tuple)) or nested:
         if lengths is not None or mask is not None or qptr is not None:
             what = "a nested tensor" if nested else "a list of tensors, one per query,"
             raise InputError(f"{what} takes neither lengths, mask nor qptr.")
@@ -67,7 +68,8 @@ def _layout(scores: Any, lengths: Any, mask: Any, qptr: Any) -> Any:
                 f"scores ({n},) came without their queries: type qptr= with the boundaries of the queries, "
                 f"or qptr=[0, {n}] if all documents belong to one query."
             )
-        return _tensor(qptr)  # not converted: the surrogate checks that they are integers
+        # The values are not converted, since the surrogate checks that they are integers.
+        return _tensor(qptr)
     if qptr is not None or (lengths is not None and mask is not None):
         raise InputError("padded scores take either lengths or mask, and no qptr.")
     n_queries, longest = scores.shape
@@ -83,7 +85,8 @@ def _layout(scores: Any, lengths: Any, mask: Any, qptr: Any) -> Any:
         return torch.ones_like(scores, dtype=torch.bool)
     sizes = _tensor(lengths)
     fits = sizes.shape == (n_queries,) and not (sizes.is_floating_point() or sizes.dtype == torch.bool)
-    if fits and not torch.compiler.is_compiling():  # which cannot branch on values
+    # Compiled code cannot branch on values, so the check is omitted there.
+    if fits and not torch.compiler.is_compiling():
         fits = bool(((sizes >= 0) & (sizes <= longest)).all())
     if not fits:
         raise InputError(

@@ -41,7 +41,8 @@ def _values_and_slope(
     scores: torch.Tensor, labels: torch.Tensor, layout: torch.Tensor, number: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     loss, form, grades = _LOSSES[number], layout.cpu().numpy(), labels.cpu().numpy()
-    if not (loss.distributed or form.any()):  # other processes may have documents
+    # Other processes may have documents even if this one has none.
+    if not (loss.distributed or form.any()):
         raise InputError("no query has a document; leave such a batch out, or give scores of one document.")
     if scores.dim() == 1:
         return _of_flat(loss, scores, grades, form)
