@@ -1,4 +1,4 @@
-"""What to type in a shell, by the key of the advice; `directrix.advice` says the same for Python.
+"""The advice for a shell: what to type, by its key; `directrix.advice` says the same for Python.
 
 An error or a warning of the library goes in, and its message in the words of the command line comes out:
 

@@ -1,4 +1,4 @@
-"""The headings of ``--help``: the same option stands under the same heading in every command.
+"""The headings of ``--help``: the same option is under the same heading in every command.
 
 Options without a heading come first: those that most users of a command need, at most ten.
 

@@ -62,7 +62,7 @@ class StandardInput(PosixPath):
 
 
 class _Command(TyperCommand):
-    """A command whose options stand under headings in its help."""
+    """A command whose options are under headings in its help."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)

@@ -12,7 +12,7 @@ from directrix.errors import NO_ITEMS, Advice, InputError, first_repeated, in_wo
 
 
 class Role(NamedTuple):
-    """What a column of a table holds: the option that names it, and the names by which it is recognized."""
+    """A kind of column: its content, the option that names it, and the names by which it is recognized."""
 
     option: str
     """Empty for a role that no command asks for."""

@@ -27,7 +27,7 @@ def _write(formula: Formula) -> bytes:
     names = "".join(f"# {f} {formula.name(f)!a}{_places(formula, f)}\n" for f in range(formula.n_features))
     model = "".join(f"    {_part(summand)!r},\n" for summand in formula.parts)
     empty = 'MODEL: "list[Any]" = []\nN_FEATURES = 0\nCALIBRATION: "tuple[Any, ...]" = ()\n'
-    # The exported file is the source of a module that is tested here, with the model in the place of its
+    # The exported file is the source of a module that is tested here, with the model instead of its
     # empty one.
     before, _, after = inspect.getsource(portable).partition(empty)
     calibration: tuple[Any, ...] = ()

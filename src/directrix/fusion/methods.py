@@ -21,7 +21,7 @@ CONSTANTS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0, 200.0, 500.0)
 BEST_RUN, RRF_60 = "best run", "RRF, c = 60"
 """The methods that all others are compared with."""
 
-# Number of random starting weights, besides equal ones and each run alone.
+# Number of random starting weights; equal ones and each run alone are also starts.
 _SAMPLED = 50
 # Number of the best starting weights from which coordinate ascent begins.
 _CLIMBED = 2

@@ -285,6 +285,6 @@ def value_of(form: Form, terms: Terms, ranking: Ranking, empty_value: float) -> 
     earned = np.empty(len(qptr) - 1)
     spec = sums.cutoff, sums.table, groups.passed
     # The line search begins with the values of one ranking, and this is all that is needed here. At minus
-    # infinity the kernel reads no scores, so the gains stand in for them.
+    # infinity the kernel reads no scores, so it ranks by the gains.
     begin(sums.form, groups.qptr, 0, len(earned), spec, groups.arrays, -np.inf, state, earned)
     return sums.constant + sums.scale * earned

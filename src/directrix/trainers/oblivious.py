@@ -117,7 +117,7 @@ class ObliviousTrees:
         add_tree(self.bins.columns, *split, missing, values, self._scores, counts)
         if self.judged_bins is not None:
             add_tree(self.judged_bins.columns, *split, missing, values, self._judged, np.zeros_like(counts))
-        # Documents of an empty leaf count for the leaf that stands in for it.
+        # Documents of an empty leaf count for the leaf that replaces it.
         counts = np.bincount(nearest, counts, len(sizes))
         self._grown.append(_Tree(splits, gains, leaves.starts, values, counts))
         return False

@@ -54,7 +54,7 @@ class LabelPairs:
         self.n_pairs = int(pairs.sum())
         weight = np.ones(len(labels)) if source.doc_weight is None else source.doc_weight[self.order]
         if alike:
-            # A query without pairs keeps its weights, of which none counts.
+            # A query without pairs keeps its weights, which do not count.
             total = np.bincount(query, pairs * weight, minlength=q.n_queries)
             weight = weight / np.where(total > 0.0, total, 1.0)[query]
         weight = weight * source.query_weight[query]

@@ -315,11 +315,14 @@ def _systems(comparison: Comparisons, measure: str) -> Table:
     if is_partial:
         heads = (heads[0], "queries", *heads[1:])
         rows = [(row[0], ranked[str(row[0])], *row[1:]) for row in rows]
+    counts = ", ".join(f"{name} {count}" for name, count in comparison.undefined.items())
+    where = "for all systems" if comparison.correction == "tukey" else "for the pair"
+    undefined = f"Queries without a value: {counts}; a query counts where it is defined {where}."
     return Table(
         title=f"{measure} of {amount(comparison.n_queries, 'queries')}",
         columns=heads,
         rows=tuple(rows),
-        notes=(reading, *_unit(comparison), *_undefined(comparison), comparison.power_note),
+        notes=(reading, *_unit(comparison), *([undefined] if counts else []), comparison.power_note),
         digits=4,
     )
 
@@ -360,13 +363,6 @@ def _how(comparison: Comparisons, of: str = "") -> str:
 
 def _unit(comparison: Comparisons) -> list[str]:
     return [f"Tests and differences are of {comparison.unit} by query."] if comparison.unit else []
-
-
-def _undefined(comparison: Comparisons) -> list[str]:
-    counts = ", ".join(f"{name} {count}" for name, count in comparison.undefined.items())
-    where = "for all systems" if comparison.correction == "tukey" else "for the pair"
-    note = f"Queries without a value: {counts}; a query counts where it is defined {where}."
-    return [note] if counts else []
 
 
 def compare(
@@ -588,8 +584,7 @@ def _shared(
     if both < least:
         raise InputError(
             f"{first!r} and {second!r} both have a value for {amount(both, 'queries')}; "
-            f"{least} or more are needed. "
-            "Leave one of them out, or give the values of more queries."
+            f"{least} or more are needed. Leave one of them out, or give the values of more queries."
         )
     return table[first], table[second]
 
