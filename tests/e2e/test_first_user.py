@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import sys
 import tomllib
 from dataclasses import replace
 from functools import partial
@@ -282,17 +283,15 @@ def test_trees_and_quadratic_programs_belong_to_the_core():
     assert {"lightgbm", "piqp"} <= needed
 
 
-def test_auto_says_that_it_has_no_trees(ohsumed, tmp_path, monkeypatch):
-    monkeypatch.setattr("directrix.rankers.kinds.find_spec", lambda name: None)
+def test_the_default_trees_do_not_need_lightgbm(ohsumed, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
     lines = (ohsumed / "train.txt").read_text().splitlines()[:600]
     (tmp_path / "few.txt").write_text("\n".join(lines) + "\n")
-    options = ("--time-budget", 1, "--folds", 1, "-o", tmp_path / "m.json")
+    options = ("--method", "YetiRank", "--set", "n_trees=5", "--folds", 1, "-o", tmp_path / "m.json")
     done = run("train", tmp_path / "few.txt", *options)
     assert done.exit_code == 0, done.stderr
-    assert re.search(
-        r"note: YetiRank.*: not trained, because the package lightgbm is not installed", done.stderr
-    )
-    assert "pip install lightgbm" in done.stderr
+    with pytest.raises(dx.MissingExtra):
+        dx.BoostedRanker(lightgbm_params={"path_smooth": 1.0}).fit([[0.0], [1.0]], [0, 1], group=[2])
 
 
 def test_a_weekly_job_stops_where_the_gain_is_not_shown(data_dir, tmp_path):

@@ -2,8 +2,7 @@
 
 An error or a warning of the library goes in, and its message in the words of the command line comes out:
 
->>> from directrix.data.columns import ROLES
-from directrix.errors import Advice, InputError
+>>> from directrix.errors import Advice, InputError
 >>> message_of(InputError("6 folds of 3 queries.", Advice("folds", most=3, default=5)))
 '6 folds of 3 queries. Type at most --folds 3, or leave it out for 5.'
 """
