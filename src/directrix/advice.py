@@ -37,7 +37,7 @@ PYTHON = {
     "sizes-of-file": "Give the file that belongs to it: groups='...'.",
     "index-base": "If the file counts features from 0: index_base=0.",
     "rescale": "Rescale the feature; dtype=numpy.float64 holds values up to 1.8e308.",
-    "values-missing": "{file} With missing='nan', trees take them as they are, and the scales standard, log, "
+    "doctor-missing": "{file} With missing='nan', trees take them as they are, and the scales standard, log, "
     "quantile and minmax fill them in every other model; missing='zero' reads them as 0.",
     "side-files": "`fit` takes weights as sample_weight, and directrix.clicks learns from positions of "
     "clicks.",

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from directrix.errors import InputError, short_text
+from directrix.errors import InputError, in_words, short_text
 
 Checks = Mapping[str, Callable[[Any, str, str], Any]]
 """For the fields of a class: functions of the value, its name and the class, which return it or raise."""
@@ -118,8 +118,8 @@ def option(  # noqa: PLR0913
     is_array = arrays and hasattr(value, "__len__") and not isinstance(value, str | dict)
     if is_word or isinstance(value, types) or has_methods or is_array:
         return value
-    listed = ", ".join(map(repr, sorted(words)))
-    raise refusal(value, name, owner, " or ".join(filter(None, (listed, wanted))), example)
+    listed = [*map(repr, sorted(words)), *filter(None, [wanted])]
+    raise refusal(value, name, owner, in_words(listed, "or"), example)
 
 
 @cache
@@ -161,7 +161,7 @@ def check_fields(owner: Any) -> None:
         allowed = (True, False) if is_flag else words.get(name)
         # 1 equals True, so a flag needs a test of its type as well.
         if allowed and (value not in allowed or (is_flag and not isinstance(value, bool))):
-            raise refusal(value, name, kind.__name__, " or ".join(map(repr, allowed)), repr(allowed[0]))
+            raise refusal(value, name, kind.__name__, in_words(map(repr, allowed), "or"), repr(allowed[0]))
         if not allowed and name in checks:
             value = checks[name](value, name, kind.__name__)
         if value is not stored and kind.__dataclass_params__.frozen:

@@ -20,7 +20,7 @@ WRITTEN = [(f, suffix) for f in FORMATS if f.reader and f.is_written for suffix 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 def test_every_function_of_the_table_exists(form):
     references = [form.reader, form.lines, form.opener, form.blocks, form.writer]
-    assert all(callable(formats.load(reference)) for reference in references if reference)
+    assert all(callable(formats.load_reader(reference)) for reference in references if reference)
     assert not (form.lines and form.writer)
 
 

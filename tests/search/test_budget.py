@@ -13,7 +13,7 @@ from directrix.search import halving, rules
 from directrix.search.choice import preferred
 from directrix.search.clock import Clock
 from directrix.search.folds import Fold
-from directrix.search.halving import Runs, successive_halving, train_bags
+from directrix.search.halving import TrainingRuns, successive_halving, train_bags
 from directrix.search.plan import candidates_of
 from directrix.search.trial import Trial
 from directrix.types import Step
@@ -64,7 +64,7 @@ class World:
 
     def runs(self, budget, **methods):
         candidates = placed(candidates_of(dx.method("auto"), dx.NDCG(k=10), **methods)[0])
-        runs = Runs([FOLD], dx.NDCG(k=10), Clock(budget, len(candidates)))
+        runs = TrainingRuns([FOLD], dx.NDCG(k=10), Clock(budget, len(candidates)))
         return runs, successive_halving(candidates, runs).trials
 
 
@@ -153,7 +153,7 @@ def test_the_best_trees_are_bagged_as_often_as_the_time_allows_unless_they_are_b
 ):
     World(monkeypatch, best=best, many=False)
     trials = placed(candidates_of(dx.method("YetiRank,Network"), dx.NDCG(k=10))[0])
-    runs = Runs([FOLD], dx.NDCG(k=10), Clock(budget))
+    runs = TrainingRuns([FOLD], dx.NDCG(k=10), Clock(budget))
     runs.train([trials[2], trials[-1]])  # 40 s each
     train_bags(trials, runs)
     bags = [trial.candidate for trial in runs.trials[2:]]
@@ -167,7 +167,7 @@ def test_the_best_trees_are_bagged_as_often_as_the_time_allows_unless_they_are_b
 def test_one_method_alone_is_not_bagged(monkeypatch):
     candidates = placed(candidates_of(dx.method("YetiRank"), dx.NDCG(k=10))[0])
     World(monkeypatch, many=False)
-    trials = successive_halving(candidates, Runs([FOLD], dx.NDCG(k=10), Clock())).trials
+    trials = successive_halving(candidates, TrainingRuns([FOLD], dx.NDCG(k=10), Clock())).trials
     assert not any("n_bags" in trial.candidate.settings for trial in trials)
 
 

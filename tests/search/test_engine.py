@@ -63,7 +63,7 @@ def test_models_of_missing_features_can_be_exported(engine, tmp_path):
 
 
 def test_what_no_candidate_can_be_is_an_error_before_the_training(monkeypatch):
-    monkeypatch.setattr("directrix.search.search.Runs", None)  # nothing is trained
+    monkeypatch.setattr("directrix.search.search.TrainingRuns", None)  # nothing is trained
     cases = [
         ("solr:8", data(missing=True), {"models": ["trees"]}),
         ("ranklib", data(missing=True), {"method": "ApproxNDCG", "settings": {"scale": "standard"}}),

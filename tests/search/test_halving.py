@@ -17,7 +17,7 @@ from directrix.search.choice import Choice, contenders, eligible, is_hopeless, p
 from directrix.search.clock import Pace, usual_growth
 from directrix.search.folds import Fold
 from directrix.search.halving import (
-    Runs,
+    TrainingRuns,
     fair_share,
     representatives,
     round_robin,
@@ -174,7 +174,7 @@ def test_under_a_budget_a_setting_is_begun_only_if_it_can_nearly_end(monkeypatch
     )
     clock.finish = lambda text: None
     first = replace(candidate("MLP", np.ones(60)), seconds=10.0)
-    runs = Runs([SimpleNamespace(train=Q)], dx.NDCG(), clock, trials=(first,))
+    runs = TrainingRuns([SimpleNamespace(train=Q)], dx.NDCG(), clock, trials=(first,))
     runs.train(trials)
     assert (len(shares), runs.untried) == (begun, ["MLP"] * (len(trials) - begun))
     assert not shares or shares[0] == share
@@ -287,7 +287,7 @@ def test_more_documents_need_more_trees():
 def test_a_race_knows_its_documents_and_its_anchors(monkeypatch):
     measure, fold, growth = dx.NDCG(k=10), Fold(TRAIN, (None, None), VALID), []
     candidates = placed(candidates_of(dx.method("Regression,YetiRank"), measure)[0])
-    runs = Runs([fold], measure, clock_module.Clock(1e6))
+    runs = TrainingRuns([fold], measure, clock_module.Clock(1e6))
 
     def trained(one, *_):
         growth.append(runs.clock.growth)
@@ -306,7 +306,7 @@ def test_a_race_knows_its_documents_and_its_anchors(monkeypatch):
 @pytest.mark.parametrize(("n_trees", "growth"), [(100, 7.5), (400, 30.0)])
 def test_trees_that_finished_say_how_many_the_next_ones_need(monkeypatch, n_trees, growth):
     measure, fold = dx.NDCG(k=10), Fold(TRAIN, (None, None), VALID)
-    runs = Runs([fold], measure, clock_module.Clock(1e6))
+    runs = TrainingRuns([fold], measure, clock_module.Clock(1e6))
     curve = LearningCurve(*np.full((5, 1), n_trees))
     ends = iter([("cut short", 0.05), ("", 0.05), ("", 0.01), ("", 0.01)])
     expected = []
@@ -372,7 +372,7 @@ def stopped(slow):
 def test_a_method_whose_training_was_stopped_is_not_called_behind(monkeypatch):
     trials = candidates_of(dx.method("auto"), dx.NDCG(k=10))[0]
     monkeypatch.setattr(halving, "train_candidate", stopped("YetiRank"))
-    runs = Runs([SimpleNamespace(train=Q)], dx.NDCG(), clock_module.Clock(900.0))
+    runs = TrainingRuns([SimpleNamespace(train=Q)], dx.NDCG(), clock_module.Clock(900.0))
     candidates = successive_halving(placed(trials), runs).trials
     assert sum(c.name == "YetiRank" for c in candidates) == 1
     (left_out,) = runs.notes

@@ -120,7 +120,7 @@ SHELL: dict[str, str | Callable[..., str]] = {
     "no-residual": "Or train with --set residual=False.",
     "export-scores": "Or export the model that `directrix calibrate` read.",
     "train-on-zeros": "Or read missing features as 0 in training, too: directrix train --missing zero.",
-    "values-missing": "{file} With `directrix train --missing nan`, trees take them as they are, and "
+    "doctor-missing": "{file} With `directrix train --missing nan`, trees take them as they are, and "
     "`directrix train --scale standard`, log, quantile or minmax fill them in every other model; `directrix "
     "train --missing zero` reads them as 0.",
     # clicks and interactions

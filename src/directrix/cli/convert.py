@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,9 +13,6 @@ from directrix.cli.output import relevant_text, remark, sizes_text
 from directrix.cli.reading import TrainingData, check_writable
 from directrix.data.file import Counts, DataFile
 from directrix.data.formats import LETOR, QRELS, inputs, named, outputs
-
-if TYPE_CHECKING:
-    pass
 
 
 def convert_command(
@@ -51,13 +48,13 @@ def convert_command(
 
 def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingData) -> Counts:
     """Convert features, with the labels of judgments."""
-    from directrix.cli.rankings import check_names, read_qrels, with_own_columns
+    from directrix.cli.rankings import check_no_features, read_qrels, with_own_columns
     from directrix.data.grouping import identifier_text
     from directrix.data.trec.join import labeled
 
     given = replace(reading.names(), has_labels=False)
     files = with_own_columns([DataFile(source, given), DataFile(qrels, given)])
-    check_names(files, replace(given, features=None))
+    check_no_features(files, replace(given, features=None))
     judged = read_qrels(files[1])
     q = labeled(files[0].queries(reading.missing.value), judged)
     with (named(target) or LETOR).writing(target) as add:

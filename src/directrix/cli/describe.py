@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from directrix.cli import options
 from directrix.cli.output import echo, save_report, show
 from directrix.cli.reading import ModelData, check_writable, load_model
 from directrix.data.formats import inputs
-
-if TYPE_CHECKING:
-    pass
 
 
 def describe_command(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from directrix.cli import options
 from directrix.cli.output import remark, show
-
-if TYPE_CHECKING:
-    pass
 
 
 def methods_command(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from directrix.data.trec.runs import Qrels, Run, document_names
 from directrix.errors import InputError
 from directrix.rankers.model_file import read_model
 from directrix.types import Float64Array
-
-if TYPE_CHECKING:
-    pass
 
 _LINE_END = re.compile(r"\r\n|\r|\n")  # str.splitlines also ends lines at control characters
 
@@ -162,7 +159,7 @@ def read_qrels_and_runs(qrels: Path, runs: list[Path], columns: ColumnNames) -> 
 
 
 def _read(files: list[DataFile], columns: ColumnNames) -> tuple[Qrels, list[Run]]:
-    check_names(files, columns)
+    check_no_features(files, columns)
     data, *rankings = files
     qrels = read_qrels(data)
     if data.is_table and data.kind == "run" and (qrels.labels % 1.0).any():
@@ -176,7 +173,7 @@ def _read(files: list[DataFile], columns: ColumnNames) -> tuple[Qrels, list[Run]
 def read_rankings(runs: list[Path], columns: ColumnNames) -> list[Run]:
     """Read runs, text or tables."""
     files = with_own_columns([DataFile(path, columns) for path in runs])
-    check_names(files, columns)
+    check_no_features(files, columns)
     return [file.run() for file in files]
 
 
@@ -191,7 +188,7 @@ def read_qrels(file: DataFile) -> Qrels:
     return qrels
 
 
-def check_names(files: list[DataFile], columns: ColumnNames) -> None:
+def check_no_features(files: list[DataFile], columns: ColumnNames) -> None:
     """Raise `InputError` if options name features, or columns although no file of documents is a table."""
     if not any(file.is_table for file in files):
         QRELS.check_names(files[0].path, columns)

@@ -242,7 +242,7 @@ def _mix(bits: Array, place: Array) -> Array:
 def _remarks(file: FileAudit) -> list[str]:
     out: list[str] = []
     if file.missing_values:
-        out.append(Advice("values-missing", file=f"{file.name}: {file.missing_values} values are missing."))
+        out.append(Advice("doctor-missing", file=f"{file.name}: {file.missing_values} values are missing."))
     if file.queries_with_one_label == file.n_queries:
         out.append(f"{file.name}: in every query all labels are the same, so nothing can be learned from it.")
     elif file.queries_without_relevant:

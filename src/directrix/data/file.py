@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from directrix.data.columns import INDEX, RECOGNIZED, ColumnNames, kind_of
 from directrix.data.files import checked_text, path_of, readable, to_number, without_compression
-from directrix.data.formats import ARROW, COLUMNS, FORMATS, LETOR, TEXT_TABLES, Format, load, named
+from directrix.data.formats import ARROW, COLUMNS, FORMATS, LETOR, TEXT_TABLES, Format, load_reader, named
 from directrix.errors import Advice, InputError
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class DataFile:
         if self.text_form:
             names = self._header()
         elif self.format.has_names:
-            names = load("tables.files:schema_names")(self)
+            names = load_reader("tables.files:schema_names")(self)
         else:
             names = []
         return [name for name in names if not INDEX.fullmatch(name)]
@@ -226,12 +226,12 @@ class DataFile:
     @cached_property
     def rows(self) -> Any:
         """The schema and the batches of one table, which is opened or, if it is text, read."""
-        return load("tables.files:rows_of")(self)
+        return load_reader("tables.files:table_rows")(self)
 
     @cached_property
     def tables(self) -> Any:
         """The `TableFiles` of a table: the roles of its columns, and the rows of its files."""
-        return load("tables.files:TableFiles")(self)
+        return load_reader("tables.files:TableFiles")(self)
 
     def queries(self, missing: str = "error") -> Queries:
         """Read all into memory; see `read_letor` and `read_parquet`. Columns are to be read before."""
@@ -262,15 +262,15 @@ class DataFile:
 
     def _read(self, reader: str, **options: Any) -> Any:
         self.format.check_names(self.path, self.columns)
-        return load(reader)(self if self.format.has_names else self.path, **options)
+        return load_reader(reader)(self if self.format.has_names else self.path, **options)
 
     def run(self) -> Any:
         """Read a `Run`: TREC text, or a table with these names of columns."""
-        return load("trec.runs:read_trec_run")(self, **self._documents("score"))
+        return load_reader("trec.runs:read_trec_run")(self, **self._documents("score"))
 
     def qrels(self) -> Any:
         """Read `Qrels`: TREC text, or a table with these names of columns."""
-        return load("trec.runs:read_trec_qrels")(self, **self._documents("label"))
+        return load_reader("trec.runs:read_trec_qrels")(self, **self._documents("label"))
 
     def _documents(self, value: str) -> dict[str, Any]:
         """Return the columns of documents and of their values; TREC text has no names of columns."""
@@ -278,7 +278,7 @@ class DataFile:
 
     def table(self, names: list[str] | None = None) -> Any:
         """Read columns (by default all) of a table into an Arrow table."""
-        return load("tables.files:table_of")(self, names)
+        return load_reader("tables.files:table_of")(self, names)
 
     def column(self, name: str) -> Any:
         """Return one column of a table in Arrow, in the order of the rows."""

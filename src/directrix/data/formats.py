@@ -79,15 +79,15 @@ class Format:
     def writing(self, path: Path) -> Iterator[Callable[[Queries], None]]:
         """Open a file that takes `Queries`, block by block; it appears if the block ends without error."""
         if self.writer:
-            with load(self.writer)(path) as add:
+            with load_reader(self.writer)(path) as add:
                 yield add
         else:
-            lines = load(self.lines)
+            lines = load_reader(self.lines)
             with replacing(path) as file:
                 yield lambda block: file.writelines(lines(block))
 
 
-def load(reference: str) -> Any:
+def load_reader(reference: str) -> Any:
     """Return a function that is given as ``module:function`` below ``directrix.data``."""
     module, function = reference.split(":")
     return getattr(import_module(f"directrix.data.{module}"), function)

@@ -11,7 +11,7 @@ import numpy as np
 
 from directrix.data.trec.features import min_max
 from directrix.data.trec.join import check_magnitude, check_overlap, qrels_of, run_of
-from directrix.data.trec.pool import Pool, joined
+from directrix.data.trec.pool import Pool, join_runs
 from directrix.data.trec.runs import Run
 from directrix.errors import Advice, InputError
 from directrix.types import Float64Array, Int64Array
@@ -54,7 +54,7 @@ def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
         retrieved = set(queries)
         queries = tuple(query for query in judgments.query_ids if query in retrieved)
     # the order of trec_eval for equal scores, so that the order of the runs does not matter
-    return joined([*runs.values()], judgments, queries, "descending")
+    return join_runs([*runs.values()], judgments, queries, "descending")
 
 
 Normalizer = Literal["min-max", "z-score", "sum", "rank", "none"]

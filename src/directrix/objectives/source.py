@@ -320,7 +320,7 @@ class Memory(InParts):
     def batches_of(self, surrogate: Surrogate, order: Int64Array) -> Steps:
         """Return a function for the sums over any batch of an epoch; the order seeds random numbers."""
         drawn, parts = with_noise_of(order, surrogate), self.batches(order)
-        seed = seed_of(order) if getattr(self.model, "dropout", 0.0) else None
+        seed = epoch_seed(order) if getattr(self.model, "dropout", 0.0) else None
         return lambda first, last, params: self.added(drawn, parts(first, last), params, seed)
 
     def batches(self, order: Int64Array) -> Callable[[int, int], Sequence[Part]]:
@@ -381,7 +381,7 @@ class Memory(InParts):
         return self._single[q]
 
 
-def seed_of(order: Int64Array) -> int:
+def epoch_seed(order: Int64Array) -> int:
     """Return the seed of the random numbers of an epoch over the queries in this order."""
     return crc32(order.tobytes())
 
@@ -389,4 +389,4 @@ def seed_of(order: Int64Array) -> int:
 def with_noise_of(order: Int64Array, surrogate: Surrogate) -> Surrogate:
     """Return the surrogate with the noise of an epoch in this order, if it is a random one."""
     is_random = "random" in surrogate.properties
-    return kernel_surrogate(surrogate).redraw(seed_of(order)) if is_random else surrogate
+    return kernel_surrogate(surrogate).redraw(epoch_seed(order)) if is_random else surrogate

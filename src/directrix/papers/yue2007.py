@@ -141,7 +141,7 @@ def train_path(
 # the trials
 
 
-class Trial(NamedTuple):
+class TopicSplit(NamedTuple):
     """Positions of the queries of one split, in ascending order: disjoint; together all queries."""
 
     train: Int64Array
@@ -149,13 +149,15 @@ class Trial(NamedTuple):
     test: Int64Array
 
 
-def balanced_trials(n_queries: int, n_train: int, n_valid: int, n_trials: int, *, seed: int) -> list[Trial]:
+def balanced_trials(
+    n_queries: int, n_train: int, n_valid: int, n_trials: int, *, seed: int
+) -> list[TopicSplit]:
     r"""Split queries repeatedly so that each is equally often in training, validation and test.
 
     The queries are placed around a circle at random. The first ``n_train`` of them are for training, the next
     ``n_valid`` for validation, the others for testing; then the circle turns by
     g = gcd(n_queries, n_train, n_valid). After n_queries / g trials every query has been in every position,
-    and a new random circle is drawn: 10 trials for 50 queries, 10 and 5. Trial t does not depend on
+    and a new random circle is drawn: 10 trials for 50 queries, 10 and 5. TopicSplit t does not depend on
     ``n_trials``. Raises `InputError` if there are too few queries.
 
     Examples
@@ -175,7 +177,7 @@ def balanced_trials(n_queries: int, n_train: int, n_valid: int, n_trials: int, *
         circle = np.random.default_rng([seed, t // turns]).permutation(n_queries)
         turned = np.roll(circle, -(t % turns) * step).astype(np.int64)
         parts = np.split(turned, [n_train, n_train + n_valid])
-        trials.append(Trial(*map(np.sort, parts)))
+        trials.append(TopicSplit(*map(np.sort, parts)))
     return trials
 
 
@@ -191,7 +193,7 @@ class Yue2007(Experiment):
     grid: Grid = field(default_factory=Grid)
     has_texts: bool = True  # whether to run on the collections with documents
 
-    def trials_of(self, n_topics: int) -> list[Trial]:
+    def trials_of(self, n_topics: int) -> list[TopicSplit]:
         """Return the splits of a number of topics."""
         n_train, n_valid = (n * n_topics // 50 for n in (self.n_train, self.n_valid))
         return balanced_trials(n_topics, n_train, n_valid, self.trials, seed=self.seed)
@@ -245,7 +247,7 @@ QUICK = Yue2007(
 )
 
 
-def _run_trial(runs: RunScores, trial: Trial, settings: Yue2007) -> dict[str, Any]:
+def _run_trial(runs: RunScores, trial: TopicSplit, settings: Yue2007) -> dict[str, Any]:
     """Return, as JSON, the positions of the test topics, and the results of every method.
 
     Of a method these are the chosen ``c``; ``valid``, MAP for every C; ``test``, AP of the test topics at the

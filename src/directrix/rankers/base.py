@@ -25,7 +25,7 @@ from directrix.rankers.fitted import FittedModel
 from directrix.rankers.habits import check_arguments, explaining, name_here
 from directrix.rankers.inputs import (
     RANKER_CHECKS,
-    Trained,
+    TrainedModel,
     Training,
     check_reached,
     document_weights,
@@ -294,7 +294,7 @@ class Ranker(BaseEstimator, ABC):
             )
         return self
 
-    def _minimize(self, training: Training, surrogate: Any) -> Trained:
+    def _minimize(self, training: Training, surrogate: Any) -> TrainedModel:
         """Train on scaled features."""
         raise NotImplementedError(f"{type(self).__name__} must define _minimize, or _train")
 

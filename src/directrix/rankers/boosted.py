@@ -19,7 +19,7 @@ from directrix.objectives.scores import ScoreObjective
 from directrix.parameters import Checks, option
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import directions_of
-from directrix.rankers.inputs import Trained, Training, column_of, surrogate_of
+from directrix.rankers.inputs import TrainedModel, Training, column_of, surrogate_of
 from directrix.rankers.means import mean_evaluator
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.scoring import check_codes
@@ -207,7 +207,7 @@ class BoostedRanker(Ranker):
         """Whether a feature may hold categories, which a scale would treat as numbers."""
         return self.scale is None
 
-    def _minimize(self, training: Training, surrogate: Any) -> Trained:
+    def _minimize(self, training: Training, surrogate: Any) -> TrainedModel:
         data, valid = training.queries, training.valid
         by_document, by_query = training.doc_weight, training.query_weight
         objective: ScoreObjective | Float64Array | None
@@ -242,7 +242,7 @@ class BoostedRanker(Ranker):
             callback=training.callback,
             init=self._first_trees(training),
         )
-        return Trained(trees, trainer, result)
+        return TrainedModel(trees, trainer, result)
 
     def _is_oblivious(self, surrogate: Any, data: Queries, categorical: tuple[int, ...]) -> bool:
         """Decide by ``oblivious``, or by what only LightGBM's trees have."""

@@ -25,7 +25,7 @@ from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.habits import explaining
-from directrix.rankers.inputs import Trained, Training, training_for
+from directrix.rankers.inputs import TrainedModel, Training, training_for
 from directrix.rankers.means import mean_evaluator, mean_evaluator_on_shards
 from directrix.rankers.named_trainers import (
     check_bounds,
@@ -162,7 +162,7 @@ class GradientRanker(Ranker):
         """Bounds of the parameters, on scaled features."""
         return None
 
-    def _minimize(self, training: Training, surrogate: Surrogate) -> Trained:
+    def _minimize(self, training: Training, surrogate: Surrogate) -> TrainedModel:
         valid, measure = training.valid, training.measure
         if self.is_constrained:
             check_bounds(self.trainer, self.trainers)
@@ -200,7 +200,7 @@ class GradientRanker(Ranker):
                 result = replace(result, value=objective.value_and_grad(result.params)[0])
         if not np.isfinite(result.params).all():
             result = replace(result, params=start, message=f"{result.message}; the start was kept")
-        return Trained(model, trainer, result, parameters)
+        return TrainedModel(model, trainer, result, parameters)
 
     def _start(self, training: Training) -> tuple[Any, Float64Array]:
         """Return a model of the scaled features, and the parameters from which the trainer starts."""

@@ -392,7 +392,7 @@ class Training:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainedModel:
     """The outcome of one training run: a model, whose parameters are ``result.params``."""
 
     model: Any

@@ -22,7 +22,7 @@ from directrix.measures.names import measure as parse_measure
 from directrix.parsing import IN_MODULE
 from directrix.rankers.bounds import CONSTRAINTS, to_entries
 from directrix.rankers.fitted import FittedModel
-from directrix.rankers.inputs import Trained, Training
+from directrix.rankers.inputs import TrainedModel, Training
 from directrix.rankers.named_trainers import trainer_from
 from directrix.rankers.scoring import missing_values
 from directrix.registry import RANKERS
@@ -31,7 +31,7 @@ from directrix.types import Result
 
 
 def training_record(
-    ranker: Any, training: Training, queries: Queries, surrogate: Any, trained: Trained
+    ranker: Any, training: Training, queries: Queries, surrogate: Any, trained: TrainedModel
 ) -> dict[str, Any]:
     """Everything to know about how a ranker was trained on queries, in JSON types only."""
     seed, result = ranker.random_state, trained.result

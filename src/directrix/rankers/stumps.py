@@ -14,7 +14,7 @@ from directrix.models.stumps import StumpModel, quantile_thresholds
 from directrix.parameters import Checks, option, whole
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.gradient import GradientRanker, checks_of
-from directrix.rankers.inputs import Trained, Training
+from directrix.rankers.inputs import TrainedModel, Training
 from directrix.rankers.named_trainers import trainer_names
 from directrix.types import Float64Array, Surrogate, Trainer
 
@@ -118,7 +118,7 @@ class StumpRanker(GradientRanker):
         stumps: Any = self.model_.model
         return np.split(stumps.values, stumps.ptr[1:-1])
 
-    def _minimize(self, training: Training, surrogate: Any) -> Trained:
+    def _minimize(self, training: Training, surrogate: Any) -> TrainedModel:
         trained = super()._minimize(training, surrogate)
         if self.trainer is not None:
             return trained

@@ -214,9 +214,9 @@ class AutoRanker(Ranker):
         goal = goal_of(self.measure if measure is None else measure)
         engine = None if self.engine is None else Engine.named(self.engine)
         method = method_named(self.method) if isinstance(self.method, str) else self.method
-        # Settings are checked on rankers that are never trained, so a wrong one costs no training time.
         seed = seed_of(self.random_state)
         candidates, unable = candidates_of(method, goal, self.settings, self.models, seed)
+        # Settings are checked on rankers that are never trained, so a wrong one costs no training time.
         for candidate in candidates:
             candidate.unfitted.check_parameters()
         kept = [c for c in candidates if self.by_query or not c.needs_queries]

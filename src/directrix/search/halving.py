@@ -1,6 +1,6 @@
 """Successive halving over settings and documents: the order in which candidates are trained.
 
-`Runs` trains candidates within a time limit, and holds their trials. Each round of the algorithm is a
+`TrainingRuns` trains candidates within a time limit, and holds their trials. Each round of the algorithm is a
 function of the trials so far; `successive_halving` is the whole. The numbers are in `rules`.
 """
 
@@ -28,7 +28,7 @@ from directrix.trainers.bins import sharing_bins
 
 
 @dataclass(eq=False)
-class Runs:
+class TrainingRuns:
     """Trains candidates on the same folds, one after the other, and holds their trials.
 
     Parameters
@@ -124,7 +124,7 @@ class Runs:
         self.clock.finish(standing(trial, self.trials, self.measure))
 
 
-def successive_halving(candidates: Sequence[Candidate], runs: Runs) -> Runs:
+def successive_halving(candidates: Sequence[Candidate], runs: TrainingRuns) -> TrainingRuns:
     """Train candidates in the order of preference, drop those that are behind, and return the runs.
 
     One setting represents each method, and the best third of the methods are tried with all settings. On many
@@ -156,7 +156,7 @@ def successive_halving(candidates: Sequence[Candidate], runs: Runs) -> Runs:
     return runs
 
 
-def halve_settings(candidates: Sequence[Candidate], runs: Runs, *, is_costly: bool = False) -> None:
+def halve_settings(candidates: Sequence[Candidate], runs: TrainingRuns, *, is_costly: bool = False) -> None:
     """Train one setting of every method, all settings of the methods that are ahead, and bags."""
     names = list(dict.fromkeys(c.name for c in candidates))
     first, others = representatives(candidates) if len(names) > 1 else ([], candidates)
@@ -184,7 +184,7 @@ def halve_settings(candidates: Sequence[Candidate], runs: Runs, *, is_costly: bo
         train_bags(candidates, runs)
 
 
-def halve_documents(candidates: Sequence[Candidate], runs: Runs) -> tuple[Trial, ...]:
+def halve_documents(candidates: Sequence[Candidate], runs: TrainingRuns) -> tuple[Trial, ...]:
     """Train the default trees on all queries, methods ahead of them on a sample, and other settings.
 
     A sample shows which methods suit the data, but not how many leaves are best on all documents. Without
@@ -245,7 +245,7 @@ def _on_sample(trial: Trial) -> Trial:
     return replace(trial, outcome=outcome, rankers=(), scores=np.zeros(0))
 
 
-def train_bags(candidates: Sequence[Candidate], runs: Runs) -> None:
+def train_bags(candidates: Sequence[Candidate], runs: TrainingRuns) -> None:
     """Train the best trees again as the mean of several, unless they are behind or time is short."""
     able = [t for t in runs.trials if not t.outcome and "n_bags" in t.candidate.method.settings]
     able = [t for t in able if "n_bags" not in t.candidate.settings]
@@ -279,7 +279,7 @@ def nearest_setting(
     return None
 
 
-def repeat_cut_runs(candidates: Sequence[Candidate], runs: Runs) -> None:
+def repeat_cut_runs(candidates: Sequence[Candidate], runs: TrainingRuns) -> None:
     """Repeat runs that the time budget stopped, the best first, if more time is left than they had."""
     repeated = set[int]()
     while cut := [t for t in runs.trials if t.outcome == CUT_SHORT and t.place not in repeated]:

@@ -90,7 +90,7 @@ class Candidate:
         return self.method.ranker(measure=self.measure, **{**random_state, **self.settings})
 
 
-class Engine(Protocol):
+class TargetEngine(Protocol):
     """A program that must be able to run the result, such as `directrix.export.engine.Engine`."""
 
     @property
@@ -119,7 +119,7 @@ class Plan:
         Names of excluded methods by the reason.
     folds, time_budget, single, simple, n_jobs, seed
         As in `AutoRanker`; 1 is one process.
-    engine : Engine, optional
+    engine : TargetEngine, optional
         The program that must be able to run the result.
     """
 
@@ -132,7 +132,7 @@ class Plan:
     simple: bool = False
     n_jobs: int = 1
     seed: int = 0
-    engine: Engine | None = None
+    engine: TargetEngine | None = None
 
     def with_settings(self, settings: Mapping[str, Any]) -> Plan:
         """Return the plan with these settings of every candidate, such as constraints of named features."""
@@ -223,17 +223,17 @@ def candidates_of(
     method.check_settings(fixed)
     methods = method.parts(measure)
     for name in _NO_EFFECT.keys() & fixed.keys():
-        if not (name == "patience" and any(single_method.keeps_best for single_method in methods)):
+        if not (name == "patience" and any(member.keeps_best for member in methods)):
             raise InputError(
                 f"{name} has no effect in a search: {_NO_EFFECT[name]}. Leave it out, or fit one ranker in "
                 f"Python: method({method.name!r}).ranker({name}={fixed[name]!r})."
             )
     candidates = []
-    for single in _with_models(methods, models):
+    for member in _with_models(methods, models):
         # A fixed setting replaces the values of its axis, or becomes an axis with one value.
-        axes = {**single.grid, **{name: (fixed[name],) for name in fixed if name in single.settings}}
+        axes = {**member.grid, **{name: (fixed[name],) for name in fixed if name in member.settings}}
         candidates += [
-            Candidate(single, dict(zip(axes, values, strict=True)), measure, seed)
+            Candidate(member, dict(zip(axes, values, strict=True)), measure, seed)
             for values in itertools.product(*axes.values())
         ]
     if not constraints:
@@ -277,7 +277,7 @@ def _with_models(methods: Sequence[Method], models: Collection[str] | None) -> S
         return methods
     models = [models] if isinstance(models, str) else models
     unknown = sorted(set(models) - set(MODELS))
-    matching = [single for single in methods if single.model in models]
+    matching = [member for member in methods if member.model in models]
     if unknown or not matching:
         reason = f"there is no model {unknown[0]!r}" if unknown else "no candidate has one of these models"
         raise InputError(

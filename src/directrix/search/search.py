@@ -26,7 +26,7 @@ from directrix.rankers.means import mean_and_error, surrogate_gap
 from directrix.search.choice import Choice, choice
 from directrix.search.clock import Clock
 from directrix.search.folds import UNWEIGHTED, Fold, few, search_folds
-from directrix.search.halving import Runs, successive_halving
+from directrix.search.halving import TrainingRuns, successive_halving
 from directrix.search.notes import (
     notes_on_budget,
     notes_on_data,
@@ -126,7 +126,7 @@ def search(
         check_measurable(measure, data)
     baseline = baseline_of(folds, measure, plan.seed)
     clock.total = len(plan.candidates)
-    runs = successive_halving(plan.candidates, Runs(folds, measure, clock, plan.n_jobs))
+    runs = successive_halving(plan.candidates, TrainingRuns(folds, measure, clock, plan.n_jobs))
     used, compiling = clock.used, clock.compiling
 
     takes_ensembles = plan.engine is None or plan.engine.takes_ensembles

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -11,9 +10,6 @@ from directrix.cli import options
 from directrix.cli.clicks.inputs import LogArgument
 from directrix.cli.output import remark, save_report, show
 from directrix.cli.reading import LogColumns, check_writable
-
-if TYPE_CHECKING:
-    pass
 
 
 def describe_command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from directrix.cli import options
 from directrix.cli.clicks.inputs import LogArgument, ModelOption
 from directrix.cli.output import save_report, show
 from directrix.cli.reading import LogColumns, check_writable
-
-if TYPE_CHECKING:
-    pass
 
 
 def model_command(

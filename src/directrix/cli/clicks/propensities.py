@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Option
@@ -13,9 +13,6 @@ from directrix.cli.clicks.inputs import LogArgument
 from directrix.cli.options import Missing
 from directrix.cli.output import progress_bar, save_report, show
 from directrix.cli.reading import LogColumns, MissingOption, check_writable
-
-if TYPE_CHECKING:
-    pass
 
 
 def propensities_command(

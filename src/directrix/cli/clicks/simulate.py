@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -13,9 +13,6 @@ from directrix.cli.output import remark
 from directrix.cli.reading import TrainingData, check_writable
 from directrix.data.file import DataFile
 from directrix.errors import amount
-
-if TYPE_CHECKING:
-    pass
 
 
 def simulate_command(

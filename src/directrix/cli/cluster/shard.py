@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Option
@@ -13,9 +13,6 @@ from directrix.cli.output import remark
 from directrix.cli.reading import TrainingData
 from directrix.data.formats import inputs
 from directrix.errors import amount
-
-if TYPE_CHECKING:
-    pass
 
 
 def shard_command(

@@ -112,11 +112,11 @@ def _read(
     runs: list[Path], qrels: Path, depth: int, columns: RunColumns, report: Callable[[int, int, str], None]
 ) -> RunScores:
     """Read runs and qrels, with a note about the topics that only one of them has."""
-    from directrix.cli.rankings import check_names, read_qrels, with_own_columns
+    from directrix.cli.rankings import check_no_features, read_qrels, with_own_columns
     from directrix.data.trec.features import runs_as_features
 
     judgments, *rankings = with_own_columns([columns.file(path) for path in (qrels, *runs)])
-    check_names([judgments, *rankings], columns.names())
+    check_no_features([judgments, *rankings], columns.names())
 
     def reported() -> Iterator[Any]:
         for number, ranking in enumerate(rankings):

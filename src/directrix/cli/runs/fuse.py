@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import echo, progress_bar, remark, show, write_run
 from directrix.cli.reading import RunColumns, check_writable, query_classes
-
-if TYPE_CHECKING:
-    pass
 
 
 def fuse_command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -11,10 +11,6 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.output import progress_bar, remark, show
 from directrix.cli.reading import RankedData
-
-if TYPE_CHECKING:
-    pass
-
 
 _Scores = Annotated[
     Path,

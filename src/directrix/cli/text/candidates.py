@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
@@ -11,9 +11,6 @@ from directrix.cli import options
 from directrix.cli.output import progress_bar, remark, write_run
 from directrix.cli.reading import check_writable
 from directrix.cli.text.inputs import IdColumnOption, IndexArgument, QueriesArgument, QueryFieldOption
-
-if TYPE_CHECKING:
-    pass
 
 
 def candidates_command(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -21,10 +21,6 @@ from directrix.cli.text.inputs import (
     other_runs,
 )
 from directrix.data.formats import LETOR, named, outputs
-
-if TYPE_CHECKING:
-    pass
-
 
 _AT_ONCE = 100  # queries whose features are in memory together
 

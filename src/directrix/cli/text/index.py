@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
@@ -11,9 +11,6 @@ from directrix.cli import options
 from directrix.cli.output import progress_bar, remark
 from directrix.cli.reading import check_writable
 from directrix.errors import amount
-
-if TYPE_CHECKING:
-    pass
 
 
 def index_command(

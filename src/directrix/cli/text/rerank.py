@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
@@ -20,9 +20,6 @@ from directrix.cli.text.inputs import (
     other_runs,
 )
 from directrix.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 
 def rerank_command(

@@ -320,7 +320,7 @@ class _Text:
 FORMS: dict[str, Any] = {"parquet": _Parquet, "arrow": _Ipc}
 
 
-def rows_of(file: DataFile) -> Any:
+def table_rows(file: DataFile) -> Any:
     """Return the rows of one file; see `DataFile.rows`."""
     form = FORMS.get(file.content)
     return _Text(file) if form is None else form(file.path)

@@ -15,7 +15,7 @@ from directrix.data.checks import check_positions
 from directrix.data.files import short_name
 from directrix.data.queries import Queries
 from directrix.data.trec.join import check_magnitude, check_overlap
-from directrix.data.trec.pool import Pool, joined
+from directrix.data.trec.pool import Pool, join_runs
 from directrix.data.trec.runs import Qrels, Run, read_trec_qrels, read_trec_run
 from directrix.errors import InputError
 from directrix.parameters import check_choice, whole
@@ -238,7 +238,7 @@ def runs_as_features(
         raise InputError("there are no runs; at least one is needed, e.g. runs_as_features([run], qrels).")
     retrieved = dict.fromkeys(topic for run in tops for topic in run.query_ids)
     topics = [topic for topic in judged.query_ids if topic in retrieved]
-    everything = joined(tops, judged, topics)
+    everything = join_runs(tops, judged, topics)
     relevant = np.add.reduceat(everything.labels > 0.0, everything.qptr[:-1], dtype=np.int64)
     pool = everything.only(everything.is_retrieved)
     scores = pool.scores.astype(np.float32)

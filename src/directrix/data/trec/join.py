@@ -13,7 +13,7 @@ import numpy as np
 from directrix.data.columns import column_list
 from directrix.data.grouping import identifier_text
 from directrix.data.queries import Queries
-from directrix.data.trec.pool import joined
+from directrix.data.trec.pool import join_runs
 from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels, read_trec_run
 from directrix.errors import InputError, amount, warn
 from directrix.types import Array, Float64Array, Int64Array
@@ -177,7 +177,7 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
         judged = set(qrels.query_ids)
         in_both = tuple(query for query in run.query_ids if query in judged)
         queries = in_both if queries == "both" else qrels.query_ids
-    pool = joined([run], qrels, queries, "run")
+    pool = join_runs([run], qrels, queries, "run")
     scores = np.where(pool.is_retrieved, pool.scores[:, 0], -np.inf)
     return Judged(scores, pool.labels, pool.qptr, pool.query_ids, pool.doc_ids, pool.judgments)
 

@@ -2,7 +2,7 @@
 
 >>> from directrix.data.trec.runs import Qrels, Run
 >>> runs = [Run.from_frame({"1": {"a": 0.5, "b": 0.9}}), Run.from_frame({"1": {"c": 3.0}})]
->>> pool = joined(runs, Qrels.from_frame({"1": {"a": 1, "d": 2}}), ["1"])
+>>> pool = join_runs(runs, Qrels.from_frame({"1": {"a": 1, "d": 2}}), ["1"])
 >>> pool.doc_ids.tolist(), pool.judgments.tolist()
 (['a', 'b', 'c', 'd'], [1.0, nan, nan, 2.0])
 """
@@ -82,7 +82,7 @@ class Pool:
         return replace(self, query_ids=query_ids, qptr=qptr, **per_doc)
 
 
-def joined(
+def join_runs(
     runs: Sequence[Run], qrels: Qrels | None, queries: Sequence[str], order: Order = "ascending"
 ) -> Pool:
     """Join runs, and judgments if there are any, for these queries.
