@@ -194,3 +194,14 @@ def test_tied_documents_without_identifier_count_as_in_a_run(data, tmp_path):
     of_runs, of_model = run("evaluate", qrels, ranking, *asked), run("evaluate", path, model, *asked)
     values = [json.loads(r.stdout)["rows"][0]["measures"]["RR"] for r in (of_runs, of_model)]
     np.testing.assert_allclose(values, 1 / 3, rtol=1e-15, atol=0)  # row2, row0, a: the later name first
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_of_the_library_is_said_in_the_words_of_the_command_line(data, tmp_path):
+    path = data("1 qid:1 1:1\n0 qid:1 1:2\n")
+    data("1\n2\n", "d.txt.position")
+    with pytest.warns(UserWarning, match="`fit` takes weights as sample_weight"):
+        dx.read_letor(path)
+    result = succeed("convert", path, tmp_path / "d.svm")
+    assert "note: " in result.stderr
+    assert "`directrix train` reads weights" in result.stderr

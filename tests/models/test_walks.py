@@ -1,12 +1,14 @@
 """Walks that are remembered: the same bits as walking again, and counts of what comes by."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import directrix as dx
 from directrix.data.synthetic import make_cubic
 from directrix.models.trees import Trees
-from directrix.models.walks import RememberedWalks, row_counts, ways
+from directrix.models.walks import RememberedWalks, means_from, row_counts, ways
 
 pytest.importorskip("lightgbm")
 RNG = np.random.default_rng(0)
@@ -95,3 +97,15 @@ def test_more_leaves_than_16_bits_count_are_told_apart():
     changed[:, 3] *= -1
     walks = RememberedWalks(trees, rows)
     np.testing.assert_array_equal(walks.after(changed, np.array([3])), trees.predict(changed))
+
+
+def test_means_below_a_split_are_weighted_by_the_rows_of_the_leaves_and_do_not_overflow():
+    splits, leaves = counts = row_counts(TREES, X)
+    split, leaf = ways(TREES)
+    expected = [
+        sum(leaves[i] * TREES.leaf[i] for i in leaf[split == node]) / splits[node]
+        for node in range(len(TREES.feature))
+    ]
+    np.testing.assert_allclose(means_from(TREES, counts), expected, rtol=1e-12)
+    huge = replace(TREES, leaf=np.full(len(TREES.leaf), 1e308))
+    np.testing.assert_allclose(means_from(huge, counts), 1e308, rtol=1e-12)
