@@ -46,7 +46,11 @@ def exists(name):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_name_of_the_package_exists(path):
     names = {match[0] for match in NAME.finditer(path.read_text("utf-8").replace("\\_", "_"))} - KEYS
-    assert [name for name in sorted(names) if not exists(name)] == []
+    of_torch = {name for name in names if name.split(".")[1] == "torch"}
+    assert [name for name in sorted(names - of_torch) if not exists(name)] == []
+    if of_torch:
+        pytest.importorskip("torch")
+    assert [name for name in sorted(of_torch) if not exists(name)] == []
 
 
 PAGES = [path for path in FILES if ROOT / "benchmarks" not in path.parents]

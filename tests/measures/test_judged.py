@@ -142,7 +142,7 @@ def test_geometric_mean_has_a_floor_and_logarithms_of_queries():
         ("SetF(beta=0)", "beta must be a number > 0; type"),
         ("Rprec(times=0)", "times must be a number > 0 and < 1e"),
         ("alpha_nDCG(alpha=0)", "alpha must be a number > 0 and <= 1"),
-        ("infAP(ties=expected)", "ties must be 'worst' or 'order' or 'trec'"),
+        ("infAP(ties=expected)", "ties must be 'worst', 'order' or 'trec'"),
         ("NumRet(rel=0)", "rel must be a number > 0"),
         ("P(relative=3)", "must be True or False"),
     ],

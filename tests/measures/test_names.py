@@ -152,13 +152,13 @@ def test_names_are_short():
         ("AP(rel=__import__('os'))", "type NAME, NAME@k or NAME(field=value)@k"),
         (
             "AP(ties=random)",
-            "ties must be 'expected' or 'order' or 'trec' or 'ranx' or 'worst'; type e.g. AP(ties='exp",
+            "ties must be 'expected', 'order', 'trec', 'ranx' or 'worst'; type e.g. AP(ties='exp",
         ),
         ("nDCG(gain='square')", "gain must be 'exp' or 'linear'"),
         ("nDCG(discount='ln')", "discount must be 'log2' or 'letor3'"),
-        ("RR(empty='nan')", "empty must be 'zero' or 'skip' or 'one'"),
+        ("RR(empty='nan')", "empty must be 'zero', 'skip' or 'one'"),
         ("IPrec@1.5", "recall must be a number >= 0 and <= 1; type e.g. IPrec(recall=0.1)"),
-        ("IPrec(ties='expected')", "ties must be 'worst' or 'order' or 'trec'"),
+        ("IPrec(ties='expected')", "ties must be 'worst', 'order' or 'trec'"),
         ("RBP(p=1)", "p must be a number > 0 and < 1"),
         ("ERR(l_max=0)", "l_max must be a number > 0 and <= 1000"),
         (
