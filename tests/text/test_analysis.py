@@ -3,7 +3,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from directrix.text import Index
@@ -51,6 +51,8 @@ MIXED = st.text(
 )
 
 
+@example("\u0130\u0300")
+@example("\u0130\u0307")
 @given(st.text() | MIXED)
 def test_a_word_is_its_own_word_and_forms_of_a_text_have_the_same(text):
     words = words_of(text)

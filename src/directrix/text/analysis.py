@@ -54,8 +54,10 @@ def _folded(text: str) -> str:
         return text.lower()
     text = unicodedata.normalize("NFC", text).casefold()
     text = _SEEN_ALIKE.sub(lambda match: _SAME.get(match[0], ""), text)
-    # The lower case of the Turkish capital dotted I has a combining dot, which other words lack.
-    text = unicodedata.normalize("NFC", text).replace("i\u0307", "i")
+    # The lower case of the Turkish capital dotted I has a combining dot, which other words lack. Without the
+    # dot, the letter may combine with the mark after it.
+    text = re.sub("i\u0307+", "i", unicodedata.normalize("NFC", text))
+    text = unicodedata.normalize("NFC", text)
     return _APART.sub(r" \g<0> ", text)
 
 
