@@ -173,12 +173,13 @@ def test_trainings_on_about_as_many_pairs_are_compared_on_the_matched_measure():
         return Sized(size, trained, pairs, {"RR": rng.random(20), "nDCG": rng.random(20)})
 
     runs = [one(10, "nDCG", 1000.0), one(40, "nDCG", 4000.0), one(10, "RR", 500.0), one(80, "RR", 1200.0)]
-    (row,) = equal_pairs(runs, "RR")  # 500 and 1,000 pairs differ by a factor of two
-    assert (row.other.trained, row.matched.size, row.other.size) == ("nDCG", 80, 10)
-    assert (row.matched.pairs, row.other.pairs) == (1200.0, 1000.0)
-    assert row.test == paired_t(runs[3].test["RR"], runs[0].test["RR"])
-    difference = row.matched.mean("RR") - row.other.mean("RR")
-    assert_allclose(difference, row.test.difference, rtol=1e-12, atol=1e-15)
+    # 500 and 1,000 pairs differ by a factor of two.
+    ((matched, other, test),) = equal_pairs(runs, "RR")
+    assert (other.trained, matched.size, other.size) == ("nDCG", 80, 10)
+    assert (matched.pairs, other.pairs) == (1200.0, 1000.0)
+    assert test == paired_t(runs[3].test["RR"], runs[0].test["RR"])
+    difference = matched.mean("RR") - other.mean("RR")
+    assert_allclose(difference, test.difference, rtol=1e-12, atol=1e-15)
 
 
 def test_sizes_ascend_within_a_measure():

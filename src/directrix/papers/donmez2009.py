@@ -55,10 +55,15 @@ GAIN_EPOCHS = 10
 """Number of epochs of the trainings that continue from weights of Section 8."""
 EXAMINED = ("OHSUMED", ARTIFICIAL)
 """Collections whose weights are tested."""
-_SHORTEST = 0.1  # step of the tests; of shorter weights it would leave nothing
-_SHOWN = 4  # directions whose curves are kept, as many as the paper draws
-_SMALL = tuple(round(0.001 * i, 3) for i in range(1, 11))  # steps of the paper's footnote
-_TESTS: dict[str, dict[str, Any]] = {  # of the weights that are named first
+# The tests take steps of .1 and more. A step would replace weights whose norm is below this, so steps from
+# them are multiples of the norm.
+_SHORTEST = 0.1
+# The number of directions whose curves are kept, as many as the paper draws.
+_SHOWN = 4
+# The steps of the paper's footnote 4.
+_SMALL = tuple(round(0.001 * i, 3) for i in range(1, 11))
+# The tests by name. The name begins with the weights that are tested; the value has options of `certify`.
+_TESTS: dict[str, dict[str, Any]] = {
     "chosen": {},
     "converged": {},
     "converged, small steps": {"steps": _SMALL},
@@ -114,10 +119,10 @@ class Donmez2009(TrainingSettings):
         if self.large is not None:
             certificates |= work.cells("trainings at the paper's size", _large_cells(self.large, self))
         compared = {}
-        for name, one in data.items():
-            rows, measures = self.entries(one), tuple(measures_of(one).values())
-            found = work.cross_validate(name, one.splits, rows, measures, seed=self.seed)
-            compared[name] = Trained(one, found)
+        for name, collection in data.items():
+            rows, measures = self.entries(collection), tuple(measures_of(collection).values())
+            cross_validation = work.cross_validate(name, collection.splits, rows, measures, seed=self.seed)
+            compared[name] = Trained(collection, cross_validation)
         pairs = pair_counts(data, trainings)
         return Optimality(self, compared, certificates, pairs, sized(sizes), trainings, counted)
 
@@ -174,16 +179,24 @@ class Trained(Compared):
 class Optimality(Results[Donmez2009, Trained]):
     """All results."""
 
-    # of `_certificate_cells` and `_large_cells`: certificates, gains, trainings at the paper's size
+    # The results of `_certificate_cells` and `_large_cells`: certificates, gains and the trainings at the
+    # paper's size.
     certificates: Mapping[Key, Any]
     pairs: tuple[PairCounts, ...] = ()
-    sized: tuple[Sized, ...] = ()  # by measure, then size
-    trainings: Mapping[Key, Any] = field(default_factory=dict)  # of `training_cells`
-    counted: Mapping[Key, Mapping[str, Sequence[int]]] = field(default_factory=dict)  # of `pair_cells`
+    # The runs on growing numbers of queries are sorted by measure, then by size.
+    sized: tuple[Sized, ...] = ()
+    # These are the results of `training_cells` and of `pair_cells`.
+    trainings: Mapping[Key, Any] = field(default_factory=dict)
+    counted: Mapping[Key, Mapping[str, Sequence[int]]] = field(default_factory=dict)
 
     def of_kind(self, *kinds: str) -> dict[Key, Any]:
         """Return the certificates of some kinds, one kind after the other."""
-        return {key: one for kind in kinds for key, one in self.certificates.items() if key[0] == kind}
+        return {
+            key: certificate
+            for kind in kinds
+            for key, certificate in self.certificates.items()
+            if key[0] == kind
+        }
 
 
 def entry_name(model: str, measure: str, construction: str = USUAL) -> str:
@@ -206,8 +219,9 @@ def _certificate_cells(
     after every epoch.
     """
     examined = [collections[name] for name in EXAMINED if name in collections]
-    cells = [cell for one in examined for cell in _tests_on(one, trainings, settings)]
-    cells.sort(key=lambda cell: (cell.key[0] == "polished", cell.key[2] == "mlp"))  # the slowest cells last
+    cells = [cell for collection in examined for cell in _tests_on(collection, trainings, settings)]
+    # The slowest cells come last.
+    cells.sort(key=lambda cell: (cell.key[0] == "polished", cell.key[2] == "mlp"))
     return cells
 
 
@@ -226,11 +240,13 @@ def _tests_on(
             for kind, options in _TESTS.items():
                 yield cell(kind, model, measure, _certified, weights[kind.split(",")[0]], options)
             yield cell("polished", model, measure, _polished, weights["converged"])
-        other = settings.seed + 1  # with the seed of the directions the first would point along the weights
+        # The directions have the seed of the settings. With the same seed the first of them would point
+        # along the weights.
+        other = settings.seed + 1
         start = random_weights(model_of(model, settings), train.n_features, other)
         yield cell("random", model, "nDCG", _certified, start.tolist())
     graded = trainings["training", name, "mlp", "nDCG@10"]
-    # a training may have stopped before epoch 12
+    # A training may have ended before epoch 12, so these weights may be missing.
     early = {kind: weights for kind, weights in graded["weights"].items() if kind.startswith("epoch")}
     early["RR weights"] = trainings["training", name, "mlp", "RR"]["weights"]["chosen"]
     for kind, weights in early.items():
@@ -289,8 +305,8 @@ def _gained(
     rate: float,
 ) -> list[float]:
     net, short = model_of(model, settings), replace(settings, epochs=GAIN_EPOCHS)
-    parts = {"train": train, "valid": train}
-    return watch(parts, lambda_for(measure), net, rate, short, start=np.array(weights)).values["train"]
+    queries = {"train": train, "valid": train}
+    return watch(queries, lambda_for(measure), net, rate, short, start=np.array(weights)).values["train"]
 
 
 # data of the paper's size
@@ -313,7 +329,7 @@ def _large(model: str, measure: str, large: Large, settings: TrainingSettings) -
     split, _ = artificial(large.size, settings.seed)
     surrogate, value, train, test = lambda_for(measure), parse_measure(measure), split.train, split.test
     trainings, chosen = at_every_rate(split, model, surrogate, replace(settings, rates=large.rates))
-    highest = max(trainings, key=lambda one: one.highest("train"))
+    highest = max(trainings, key=lambda training: training.highest("train"))
     epoch, weights = chosen.best["valid"]
     scores = make_objective(test, surrogate, model_of(model, settings)).scores(weights).astype(np.float64)
     mean, error = mean_and_error(value(scores, test.labels, test.qptr))
@@ -323,5 +339,5 @@ def _large(model: str, measure: str, large: Large, settings: TrainingSettings) -
         "converged": _certified(train, model, measure, highest.best["train"][1], settings),
         **{"rate": f"{chosen.rate:g}", "epoch": epoch, "test": mean, "error": error},
         "chance": float(np.nanmean(chance)),
-        "restarts": {f"{one.rate:g}": one.restarts for one in trainings},
+        "restarts": {f"{training.rate:g}": training.restarts for training in trainings},
     }
