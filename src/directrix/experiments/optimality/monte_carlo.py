@@ -39,8 +39,8 @@ from directrix.types import Float64Array, Model, Progress
 
 STEPS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """The steps of the paper."""
+# Moved parameters of this number of floats, 8 MiB, are held at a time, of at most this number of directions.
 _FLOATS_AT_ONCE = 1 << 20
-"""Floats of moved parameters."""
 _DIRECTIONS_AT_ONCE = 32
 
 
@@ -120,7 +120,8 @@ def certify(  # noqa: PLR0913
     directions = _directions(point, count, root, one_weight=one_weight)
     evaluator = Evaluator(point, goal)
     unit, lengths = tried.unit(point.params), tried.lengths(point.params)
-    search = point.line_search(goal) if exact else None  # an error before the work
+    # Its error for an unsuitable model or measure comes before the work.
+    search = point.line_search(goal) if exact else None
     curves = changes_along(evaluator, point.params, evaluator.value, directions, lengths, progress)
     rises = _exact_rises(evaluator, search, directions, float(lengths.max()), progress) if search else ()
     return Certificate(goal.name, evaluator.value, directions, eps, delta, tried.given, unit, curves, rises)
@@ -193,21 +194,25 @@ def _exact_rises(
     return tuple(summaries)
 
 
+# Scores of this number of floats, 32 MiB, are held at a time.
 _SCORES_AT_ONCE = 1 << 22
-"""Floats of scores that are held at a time."""
+# From this number of score vectors on, each is ranked by one thread. Fewer are ranked one by one, on all.
 _ENOUGH = 8
-"""From this number of score vectors on, each is ranked by one thread; fewer are ranked one by one, on all."""
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
     """Parameters of a model on data."""
 
-    model: Model  # linear or a network
+    # A linear model or a network.
+    model: Model
     params: Float64Array
-    queries: Any  # Queries or ShardedQueries, scaled as the model needs them
-    query_weight: Float64Array | None = None  # in the mean over queries
-    ranker: Any = None  # of these parameters
+    # Queries or ShardedQueries, scaled as the model needs them.
+    queries: Any
+    # Weights of the queries in the mean; None for equal ones.
+    query_weight: Float64Array | None = None
+    # The ranker that has these parameters, if one was given.
+    ranker: Any = None
 
     @property
     def is_linear(self) -> bool:
