@@ -93,7 +93,7 @@ def run_cells(
         for other in others:
             if other == path or not other.exists():
                 continue
-            # Only a run without a shard locks the files of other jobs. Else they may grow while they are read.
+            # Only a run without a shard locks the files of other jobs, which may be writing to them.
             with open_locked(other, _ADVICE) if shard is None else other.open("rb") as share:
                 cells_of_share = _finished(str(other), share.read())
             more = {key: cell for key, cell in cells_of_share.items() if key not in done}

@@ -149,7 +149,7 @@ def _senseless(
         code = axes[name].index(value) if value in axes[name] else -1
         return np.asarray(codes[:, list(axes).index(name)] == code)
 
-    # the expectation of a quotient is not the quotient of the expectations
+    # The expectation of a quotient is not the quotient of the expectations.
     out = where("denominator", "retrieved") & where("ties", "expected") & isinstance(measure, AP)
     out |= where("ideal", "whole list") & where("k", None)
     # A cut-off could split a group of tied documents.
@@ -210,7 +210,7 @@ def rows_of_tools(measure: RankingMeasure, space: Space) -> dict[str, int]:
             or value not in words_of(type(measure)).get(name, (value,))
             for name, value in wanted.items()
         )
-        # a query set or documents that the data do not have change nothing
+        # Sets of queries, or documents, that the data do not have change nothing.
         changes = {
             name: value
             for name, value in tool.changes.items()

@@ -23,11 +23,15 @@ from directrix.tables import Table, Value, json_value
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
+# Links with one of these beginnings lead to the web, or into the page.
 _SAFE = ("https://", "http://", "#")
 # A panel narrower than this number of rem cannot be read, so its frame scrolls.
 _PANEL = 15
+# Classes of cells that begin with a sign of `directrix.reports.report.MARKS`, in the order of sorting.
 _VERDICTS = {"✓ ": "holds", "≈ ": "open", "? ": "open", "✗ ": "fails"}
-"""Classes of cells that begin with a sign of `directrix.reports.report.MARKS`, in the order of sorting."""
+# Cells and headings of columns of numbers have this class.
+_NUMBER = ' class="number"'
+# These characters could end the element of a script, or a line of it.
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -43,8 +47,17 @@ def html(report: Report, drawn: Mapping[str, str]) -> str:
     if report.per_query:
         place = next((i for i, (title, _) in enumerate(sections) if title in ENDING), len(sections))
         sections.insert(place, ("Query by query", _asset("queries.html")))
-    sections.append(("How to repeat it", _again(report)))
+    # The command is a call in Python if it begins with the name of the package, and a line of a shell
+    # otherwise.
+    prompt = ">>>" if report.command.startswith("directrix.") else "$"
+    repeat = (
+        f"<pre><code>{escape(prompt)} {escape(report.command)}</code></pre>"
+        "<details><summary>Settings, seeds and versions</summary>"
+        f"<pre><code>{escape(json.dumps(report.settings, indent=1))}</code></pre></details>"
+    )
+    sections.append(("How to repeat it", repeat))
     shown = [(f"part-{i}", title, body) for i, (title, body) in enumerate(sections)]
+    # The policy of the page allows the script with this hash, and no other one.
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     values = {
@@ -119,7 +132,11 @@ def _table(table: Table, kind: str) -> str:
         f'<th colspan="{n}" scope="colgroup">{escape(name)}</th>' if name else f'<td colspan="{n}"></td>'
         for name, n in table.groups
     )
-    heads = "".join(_head(name, is_numeric=right) for name, right in zip(table.columns, numeric, strict=True))
+    heads = "".join(
+        f'<th scope="col" aria-sort="none"{_NUMBER * right}>'
+        f'<button type="button">{escape(name)}</button></th>'
+        for name, right in zip(table.columns, numeric, strict=True)
+    )
     body = "".join(
         "<tr>" + "".join(_cell(table, value, i, numeric[i]) for i, value in enumerate(row)) + "</tr>"
         for row in table.rows
@@ -133,13 +150,8 @@ def _table(table: Table, kind: str) -> str:
     )
 
 
-def _head(name: str, *, is_numeric: bool) -> str:
-    kind = ' class="number"' if is_numeric else ""
-    return f'<th scope="col" aria-sort="none"{kind}><button type="button">{escape(name)}</button></th>'
-
-
 def _cell(table: Table, value: Value, column: int, is_numeric: bool) -> str:  # noqa: FBT001
-    kind = ' class="number"' if is_numeric else ""
+    kind = _NUMBER * is_numeric
     if value is None:
         return f'<td{kind} data-value=""><span aria-label="no value">–</span></td>'
     if isinstance(value, str):
@@ -168,18 +180,6 @@ def _figure(figure: Figure, svg: str) -> str:
     return (
         f'<figure><div class="frame" role="region" aria-label="{title}" tabindex="0">{svg}</div>'
         f"<figcaption>{title}</figcaption></figure>"
-    )
-
-
-def _again(report: Report) -> str:
-    settings = json.dumps(report.settings, indent=1)
-    # The command is a call in Python if it begins with the name of the package, and a line of a shell
-    # otherwise.
-    prompt = ">>>" if report.command.startswith("directrix.") else "$"
-    return (
-        f"<pre><code>{escape(prompt)} {escape(report.command)}</code></pre>"
-        "<details><summary>Settings, seeds and versions</summary>"
-        f"<pre><code>{escape(settings)}</code></pre></details>"
     )
 
 

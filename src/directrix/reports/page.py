@@ -31,14 +31,15 @@ def page(report: Report, *, pictures: str = "figures") -> str:
     ]
     for title, blocks in outline(report):
         texts += [f"## {escaped_markdown(title)}", *(_markdown(block, pictures) for block in blocks)]
-    again = "<!-- not run: needs the data of the paper, and more time than a test has -->\n"
-    texts += [
-        "## How to repeat it",
-        f"{again}```console\n$ {report.command}\n```",
-        _duration(report),
-        FILES,
-    ]
-    return "\n\n".join(filter(None, texts)) + "\n"
+    not_run = "<!-- not run: needs the data of the paper, and more time than a test has -->\n"
+    texts += ["## How to repeat it", f"{not_run}```console\n$ {report.command}\n```"]
+    seconds = report.settings.get("seconds", {}).get("all parts")
+    # A run that was resumed knows the time of all its calls.
+    if seconds is not None:
+        time = f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
+        time = f"{seconds:.0f} seconds" if seconds < 120 else time
+        texts.append(f"Its parts, one after another, took {time} by the clock.")
+    return "\n\n".join(filter(None, [*texts, FILES])) + "\n"
 
 
 def outline(report: Report) -> list[tuple[str, list[Block]]]:
@@ -76,13 +77,3 @@ def joined(texts: Iterable[str]) -> str:
         document += ("\n" if is_item and after_item else "\n\n" if document else "") + text
         after_item = is_item
     return document
-
-
-def _duration(report: Report) -> str:
-    """Say how long all parts of a run took, over all calls of a run that was resumed."""
-    seconds = report.settings.get("seconds", {}).get("all parts")
-    if seconds is None:
-        return ""
-    time = f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
-    time = f"{seconds:.0f} seconds" if seconds < 120 else time
-    return f"Its parts, one after another, took {time} by the clock."
