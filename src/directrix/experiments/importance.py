@@ -188,7 +188,6 @@ def permutation_importance(  # noqa: PLR0913
     goal = ranker.measure_ if measure is None else parse_measure(measure)
     few = sampled_queries(q, n_docs, seed)
     shuffles = _Shuffles(ranker, few, goal, seed)
-    # All features have a first shuffle. Only the most important ones are shuffled again.
     columns = range(q.n_features) if n_features is None else _moving(ranker, few, n_features, goal, seed)
     (mean, error), falls = np.full((2, q.n_features), np.nan), np.full((q.n_features, few.n_queries), np.nan)
     for j, of_repeats in _falls(shuffles, columns, n_repeats, top).items():

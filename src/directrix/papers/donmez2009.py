@@ -27,7 +27,6 @@ from directrix.papers.donmez2009_training import (
     TRAINED,
     USUAL,
     Artificial,
-    Large,
     PairCounts,
     Sized,
     TrainingSettings,
@@ -113,11 +112,19 @@ class Donmez2009(TrainingSettings):
     def run(self, data: Mapping[str, Collection], work: Workspace) -> Optimality:
         """Train on first folds and test the weights; train on more and more queries, and on all folds."""
         trainings = work.cells("trainings on first folds", training_cells(data, self))
-        certificates = work.cells("tests of local optimality", _certificate_cells(data, trainings, self))
+        examined = [data[name] for name in EXAMINED if name in data]
+        tests = [cell for collection in examined for cell in _tests_on(collection, trainings, self)]
+        # The slowest cells come last.
+        tests.sort(key=lambda cell: (cell.key[0] == "polished", cell.key[2] == "mlp"))
+        certificates = work.cells("tests of local optimality", tests)
         counted = work.cells("effective pairs", pair_cells(data, trainings, self))
         sizes = work.cells("trainings on growing numbers of queries", size_cells(data, self))
         if self.large is not None:
-            certificates |= work.cells("trainings at the paper's size", _large_cells(self.large, self))
+            large = [
+                Cell(("large", ARTIFICIAL, model, measure), _large, (model, full_name(measure, 2), self))
+                for model, measure in self.large.trained
+            ]
+            certificates |= work.cells("trainings at the paper's size", large)
         compared = {}
         for name, collection in data.items():
             rows, measures = self.entries(collection), tuple(measures_of(collection).values())
@@ -179,7 +186,7 @@ class Trained(Compared):
 class Optimality(Results[Donmez2009, Trained]):
     """All results."""
 
-    # The results of `_certificate_cells` and `_large_cells`: certificates, gains and the trainings at the
+    # The results of `_tests_on` and `_large`: certificates, gains and the trainings at the
     # paper's size.
     certificates: Mapping[Key, Any]
     pairs: tuple[PairCounts, ...] = ()
@@ -207,10 +214,10 @@ def entry_name(model: str, measure: str, construction: str = USUAL) -> str:
 # whether weights are local optima: tests of Sections 5, 7.1 and 8
 
 
-def _certificate_cells(
-    collections: Mapping[str, Collection], trainings: Mapping[Any, Any], settings: TrainingSettings
-) -> list[Cell]:
-    """Test the weights of the trainings on OHSUMED and the artificial data, on the training queries.
+def _tests_on(
+    collection: Collection, trainings: Mapping[Any, Any], settings: TrainingSettings
+) -> Iterator[Cell]:
+    """Test the weights of the trainings on a collection, on its training queries.
 
     Keys are (kind, collection, net, measure). Kinds are "chosen", "converged", "converged, small steps",
     "converged, one weight" and "polished"; of the two-layer net for nDCG@10 "epoch 7", "epoch 12" and "RR
@@ -218,16 +225,6 @@ def _certificate_cells(
     from epoch 7", "gain from RR weights" and so on are the values of the measure on the training queries
     after every epoch.
     """
-    examined = [collections[name] for name in EXAMINED if name in collections]
-    cells = [cell for collection in examined for cell in _tests_on(collection, trainings, settings)]
-    # The slowest cells come last.
-    cells.sort(key=lambda cell: (cell.key[0] == "polished", cell.key[2] == "mlp"))
-    return cells
-
-
-def _tests_on(
-    collection: Collection, trainings: Mapping[Any, Any], settings: TrainingSettings
-) -> Iterator[Cell]:
     name, train, measures = collection.name, collection.first.train, measures_of(collection)
 
     def cell(kind: str, model: str, measure: str, work: Any, weights: Any, *more: Any) -> Cell:
@@ -312,20 +309,15 @@ def _gained(
 # data of the paper's size
 
 
-def _large_cells(large: Large, settings: TrainingSettings) -> list[Cell]:
-    """Train on the artificial data at the paper's size, and test the weights; keys begin with "large".
+def _large(model: str, measure: str, settings: TrainingSettings) -> dict[str, Any]:
+    """Train on the artificial data at the paper's size, and test the weights.
 
     Results are ``chosen`` and ``converged``, certificates of these weights; ``rate``, ``epoch`` and ``test``
     of the first, the last with its standard ``error``; ``chance``, the value of equal scores on the training
     queries; and ``restarts`` by rate.
     """
-    return [
-        Cell(("large", ARTIFICIAL, model, measure), _large, (model, full_name(measure, 2), large, settings))
-        for model, measure in large.trained
-    ]
-
-
-def _large(model: str, measure: str, large: Large, settings: TrainingSettings) -> dict[str, Any]:
+    large = settings.large
+    assert large is not None, "such cells are made for experiments with data of this size only"
     split, _ = artificial(large.size, settings.seed)
     surrogate, value, train, test = lambda_for(measure), parse_measure(measure), split.train, split.test
     trainings, chosen = at_every_rate(split, model, surrogate, replace(settings, rates=large.rates))

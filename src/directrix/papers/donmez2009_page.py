@@ -306,7 +306,14 @@ def _tables(results: Optimality) -> tuple[Section, ...]:
         _constructions("Table 2: lambdas for MRR", results, "RR"),
         _constructions("As Tables 1 and 2, for nDCG", results, "nDCG"),
     )
-    optimality = (_trainings(results), _optimality(results), _not_trained(results), *_large(results))
+    others: list[tuple[Value, ...]] = []
+    for key, certificate in results.certificates.items():
+        if key[0] in _OTHERS:
+            series = results.certificates.get((f"gain from {key[0]}", *key[1:]))
+            gains = (None, None) if series is None else (series[1] - series[0], max(series[1:]) - series[0])
+            others.append((*_certified(key, certificate), *gains))
+    not_trained = WORDS.table("others", others, epochs=GAIN_EPOCHS)
+    optimality = (_trainings(results), _optimality(results), not_trained, *_large(results))
     equal = [
         (
             *(trained, other.trained, matched.size, other.size, round(matched.pairs), round(other.pairs)),
@@ -395,16 +402,6 @@ def _tested(certificate: Any) -> tuple[Value, ...]:
         ),
         *(f"{certificate['largest_rise']:.5f}", "yes" if certificate["is_local_optimum"] else "no"),
     )
-
-
-def _not_trained(results: Optimality) -> Table:
-    rows = []
-    for key, certificate in results.certificates.items():
-        if key[0] in _OTHERS:
-            gain = results.certificates.get((f"gain from {key[0]}", *key[1:]))
-            gains = (None, None) if gain is None else (gain[1] - gain[0], max(gain[1:]) - gain[0])
-            rows.append((*_certified(key, certificate), *gains))
-    return WORDS.table("others", rows, epochs=GAIN_EPOCHS)
 
 
 def _large(results: Optimality) -> Iterator[Table]:

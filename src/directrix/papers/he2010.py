@@ -460,22 +460,13 @@ class TradeOff(NamedTuple):
     many: Float64Array
 
 
-class SurrogatePoint(NamedTuple):
-    """A surrogate with its parameters."""
-
-    # For example "ApproxRank-MAP alpha=100".
-    name: str
-    # The means over the folds of eps* and of the measure.
-    coefficient: float
-    train: float
-    test: float
-
-
 class Agreement(NamedTuple):
     """Rank correlation between tendency coefficients and a measure, by fold."""
 
     measure: str
-    points: tuple[SurrogatePoint, ...]
+    # The means over the folds of eps* and of the measure on test queries, by surrogate and parameter, such as
+    # "ApproxRank-MAP alpha=100".
+    points: Mapping[str, tuple[float, float]]
     # Kendall's tau, float64 (n_folds,), of minus eps* with the measure on the "train" and "test" queries of
     # a fold. It is NaN with fewer than three points, or if one side is constant.
     by_fold: dict[str, Float64Array]
@@ -491,7 +482,7 @@ def agreement(coefficients: Coefficients, compared: CrossValidation, measure: st
 
     names = (MAP, *OF_AP) if measure == "AP" else (NDCG, "SoftRank", "SVMndcg", "DORM")
     folds = [row for name in names for row in _by_fold(coefficients, compared, name, measure)]
-    points = tuple(SurrogatePoint(name, *(float(row.mean()) for row in rows)) for name, *rows in folds)
+    points = {name: (float(eps.mean()), float(test.mean())) for name, eps, _, test in folds}
 
     def tau(at: int, i: int) -> float:
         strength, values = [-row[1][i] for row in folds], [row[at][i] for row in folds]

@@ -34,7 +34,6 @@ from directrix.papers.he2010 import (
     Coefficients,
     Correlated,
     He2010,
-    SurrogatePoint,
     Sweep,
     Tendencies,
     TradeOff,
@@ -458,11 +457,11 @@ def _figures(results: Tendencies) -> Iterator[Figure]:
     for name, agreement in (
         (name, agreement) for name, result in collections for agreement in result.agreements
     ):
-        by_method: dict[str, list[SurrogatePoint]] = {}
-        for point in agreement.points:
-            by_method.setdefault(point.name.partition(" ")[0], []).append(point)
+        by_method: dict[str, list[tuple[float, float]]] = {}
+        for surrogate, point in agreement.points.items():
+            by_method.setdefault(surrogate.partition(" ")[0], []).append(point)
         curves = tuple(
-            line(method, [p.coefficient for p in points], [p.test for p in points], "points")
+            line(method, [eps for eps, _ in points], [value for _, value in points], "points")
             for method, points in by_method.items()
         )
         shown = MEASURES[agreement.measure].name

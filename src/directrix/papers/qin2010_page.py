@@ -196,36 +196,28 @@ def _table_1() -> Table:
 
 def _approximation(name: str, curves: Curves) -> Iterator[Table]:
     """Make a table of the errors, and one of the bounds of the theorems."""
-    yield _errors(name, curves)
+    labeled = [
+        (f"{surrogate}, {parameter} = {value:g}", curve)
+        for surrogate, _, parameter in map(str.split, FIGURES)
+        for value, curve in curves[f"{surrogate} by {parameter}"].items()
+    ]
+    n_epochs = len(labeled[0][1].rho)
+    epochs = [*(e for e in _EPOCHS if e < n_epochs), n_epochs]
+    errors = [
+        (label, *(float(curve.rho[e - 1]) for e in epochs), float(curve.rho.mean()))
+        for label, curve in labeled
+    ]
+    heads = [("", ("surrogate", *(f"epoch {e}" for e in epochs), "mean"))]
+    yield WORDS.table("errors", errors, heads=heads, name=name)
     rows = [
         (
             label,
             *(value for kind in BOUNDS for value in curve.bounds[kind][:3]),
             sum(bounded.broken for bounded in curve.bounds.values()),
         )
-        for label, curve in _labeled(curves)
-    ]
-    yield WORDS.table("bounds", rows, name=name)
-
-
-def _labeled(curves: Curves) -> list[tuple[str, ErrorCurve]]:
-    return [
-        (f"{surrogate}, {parameter} = {value:g}", curve)
-        for surrogate, _, parameter in map(str.split, FIGURES)
-        for value, curve in curves[f"{surrogate} by {parameter}"].items()
-    ]
-
-
-def _errors(name: str, curves: Curves) -> Table:
-    labeled = _labeled(curves)
-    n_epochs = len(labeled[0][1].rho)
-    epochs = [*(e for e in _EPOCHS if e < n_epochs), n_epochs]
-    rows = [
-        (label, *(float(curve.rho[e - 1]) for e in epochs), float(curve.rho.mean()))
         for label, curve in labeled
     ]
-    columns = ("surrogate", *(f"epoch {e}" for e in epochs), "mean")
-    return WORDS.table("errors", rows, heads=[("", columns)], name=name)
+    yield WORDS.table("bounds", rows, name=name)
 
 
 def _mean_ap(key: str, collections: _Collections, methods: Sequence[str]) -> Table:

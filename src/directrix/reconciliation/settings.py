@@ -59,7 +59,19 @@ class Space:
 
 def space_of(measure: RankingMeasure, material: Material) -> Space:
     """Return all settings that these data could distinguish, including those of every tool."""
-    every = _axes_of_measure(measure, material) | _axes_of_data(material)
+    ranked, has_judgments = material.ranked, material.judged
+    # A set of queries, or of documents, is a choice only if the data have others, too.
+    queries = {
+        "both": True,
+        "judged": (has_judgments & ~ranked).any(),
+        "run": (ranked & ~has_judgments).any(),
+        "one list": material.both.sum() > 1,
+    }
+    every = _axes_of_measure(measure, material) | {
+        "queries": tuple(name for name, differs in queries.items() if differs),
+        "missing": ("count", *(["dropped"] if not material.retrieved.all() else [])),
+        "unjudged": ("not relevant", *(["removed"] if material.unjudged.any() else [])),
+    }
     axes = {name: values for name, values in every.items() if len(values) > 1}
     sizes = [len(values) for values in axes.values()]
     codes = np.indices(sizes, dtype=np.int8).reshape(len(sizes), math.prod(sizes)).T
@@ -121,21 +133,6 @@ def _more_values(
         orders = ARRANGED if material.doc_ids is not None else ARRANGED[:2]
         return [*orders, *([TOGETHER] if isinstance(measure, AP) else [])]
     return ["retrieved"] if name == "denominator" and isinstance(measure, AP) else []
-
-
-def _axes_of_data(material: Material) -> dict[str, tuple[Any, ...]]:
-    ranked, has_judgments = material.ranked, material.judged
-    queries = {
-        "both": True,
-        "judged": (has_judgments & ~ranked).any(),
-        "run": (ranked & ~has_judgments).any(),
-        "one list": material.both.sum() > 1,
-    }
-    return {
-        "queries": tuple(name for name, differs in queries.items() if differs),
-        "missing": ("count", *(["dropped"] if not material.retrieved.all() else [])),
-        "unjudged": ("not relevant", *(["removed"] if material.unjudged.any() else [])),
-    }
 
 
 def _senseless(

@@ -17,7 +17,7 @@ import numpy as np
 
 from directrix.reports.figures import GRID, INK, across
 from directrix.reports.page import CLAIMS, ENDING, Block, outline
-from directrix.reports.report import Figure, PerQuery, Report
+from directrix.reports.report import PerQuery, Report
 from directrix.tables import Table, Value, json_value
 
 if TYPE_CHECKING:
@@ -123,7 +123,22 @@ def _documents(rankings: Sequence[Sequence[tuple[str, int, float]]]) -> list[lis
 def _block(title: str, block: Block, drawn: Mapping[str, str]) -> str:
     if isinstance(block, Table):
         return _table(block if block.title else replace(block, title=title), "claims" * (title == CLAIMS))
-    return to_html(block) if isinstance(block, str) else _figure(block, drawn[block.name])
+    if isinstance(block, str):
+        return to_html(block)
+    # Figures are within the page: their ids are made unique, and ink and grid get the colors of the page.
+    svg = drawn[block.name]
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{block.name}-", svg)
+    svg = svg.replace(INK, "currentColor").replace(GRID, "var(--grid)")
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    wide = f'style="min-width: {_PANEL * across(len(block.panels))}rem"'
+    svg = svg.replace("<svg", f'<svg {wide} role="img" aria-label="{escape(block.alt)}"', 1)
+    title = escape(block.title)
+    return (
+        f'<figure><div class="frame" role="region" aria-label="{title}" tabindex="0">{svg}</div>'
+        f"<figcaption>{title}</figcaption></figure>"
+    )
 
 
 def _table(table: Table, kind: str) -> str:
@@ -165,22 +180,6 @@ def _cell(table: Table, value: Value, column: int, is_numeric: bool) -> str:  # 
         return f"<{tag}{kind}{more}>{text}</{tag}>"
     digits = repr(value.item() if isinstance(value, np.generic) else value) if np.isfinite(value) else ""
     return f'<td{kind} data-value="{digits}" title="{digits}">{escape(table.shown(value))}</td>'
-
-
-def _figure(figure: Figure, svg: str) -> str:
-    """A figure within the page: its ids are made unique, and ink and grid get the colors of the page."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.name}-", svg)
-    svg = svg.replace(INK, "currentColor").replace(GRID, "var(--grid)")
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    wide = f'style="min-width: {_PANEL * across(len(figure.panels))}rem"'
-    svg = svg.replace("<svg", f'<svg {wide} role="img" aria-label="{escape(figure.alt)}"', 1)
-    title = escape(figure.title)
-    return (
-        f'<figure><div class="frame" role="region" aria-label="{title}" tabindex="0">{svg}</div>'
-        f"<figcaption>{title}</figcaption></figure>"
-    )
 
 
 def to_html(text: str) -> str:

@@ -120,7 +120,6 @@ def certify(  # noqa: PLR0913
     directions = _directions(point, count, root, one_weight=one_weight)
     evaluator = Evaluator(point, goal)
     unit, lengths = tried.unit(point.params), tried.lengths(point.params)
-    # Its error for an unsuitable model or measure comes before the work.
     search = point.line_search(goal) if exact else None
     curves = changes_along(evaluator, point.params, evaluator.value, directions, lengths, progress)
     rises = _exact_rises(evaluator, search, directions, float(lengths.max()), progress) if search else ()
@@ -249,23 +248,15 @@ def point_of(ranker_or_params: Any, data: Any, measure: Any) -> tuple[Point, Ran
                 "e.g. read_letor(path)."
             )
         model, params, queries, ranker = decompose(ranker_or_params, data)
-        point = Point(model, params, queries, None, ranker)
+        check_finite(queries, "the data")
         goal = ranker.measure_ if measure is None else measure
-    else:
-        point, goal = _point_of_params(ranker_or_params, data), measure
-        if goal is None:
-            raise InputError("weights have no measure of their own; pass one, e.g. measure='nDCG@10'.")
-    check_finite(point.queries, "the data")
-    return point, parse_measure(goal)
-
-
-def _point_of_params(params: Any, data: Any) -> Point:
+        return Point(model, params, queries, None, ranker), parse_measure(goal)
     try:
-        vector = np.array(params, dtype=np.float64)
+        vector = np.array(ranker_or_params, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(
-            f"ranker_or_params is a {type(params).__name__}; a fitted LinearRanker or MLPRanker is needed, "
-            "or weights: one for every feature, shape (n_features,)."
+            f"ranker_or_params is a {type(ranker_or_params).__name__}; a fitted LinearRanker or MLPRanker is "
+            "needed, or weights: one for every feature, shape (n_features,)."
         ) from None
     if hasattr(data, "held"):
         point = Point(LinearModel(), vector, data)
@@ -286,7 +277,10 @@ def _point_of_params(params: Any, data: Any) -> Point:
             f"params has shape {vector.shape}; {n_params} finite numbers are needed on {data!r}, e.g. "
             "ranker.coef_ of a fitted LinearRanker."
         )
-    return point
+    if measure is None:
+        raise InputError("weights have no measure of their own; pass one, e.g. measure='nDCG@10'.")
+    check_finite(point.queries, "the data")
+    return point, parse_measure(measure)
 
 
 class Evaluator:
