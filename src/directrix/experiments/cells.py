@@ -182,6 +182,7 @@ def _finished(name: str, content: bytes) -> dict[tuple[str | int, ...], _Finishe
 def _read(file: IO[bytes]) -> dict[tuple[str | int, ...], _Finished]:
     """Cells of an earlier run; an incomplete last line is removed from the file."""
     file.seek(0)
+    # Only the last line can be incomplete, because lines are written one after the other.
     content = file.read()
     cells, cut = _finished(file.name, content), content[content.rfind(b"\n") + 1 :]
     if not cut.startswith(_START[: len(cut)]):

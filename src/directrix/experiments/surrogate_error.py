@@ -142,6 +142,7 @@ def approximation(
                 bounds.setdefault(kind, []).append(bound)
         return False
 
+    # For a surrogate without a cut-off, this is one stage: Algorithm 1 as published.
     algorithm = Continuation(SGD(learning_rate=0.01, epochs=200)) if trainer is None else trainer
     algorithm.minimize(objective, start, callback=watch)
     return Approximation(

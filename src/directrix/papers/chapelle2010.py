@@ -75,8 +75,8 @@ class SmoothingPath:
 
     def cell(self, name: str, fold: Split) -> Cell:
         """Return the training run on a fold of a collection."""
-        settings = f"{self.first:g} {self.last:g} {self.l2:g} {self.iterations}"
-        key = ("smoothing", name, settings, fold.name, fold.digest[7:19])
+        values = f"{self.first:g} {self.last:g} {self.l2:g} {self.iterations}"
+        key = ("smoothing", name, values, fold.name, fold.digest[7:19])
         return Cell(key, _follow, (fold, self))
 
 

@@ -58,8 +58,8 @@ def _claims(results: SmoothedResults) -> Iterator[Claim]:
 
 
 def _of_paths(results: SmoothedResults) -> Iterator[Claim]:
-    settings = results.settings
-    full, at_once = (results.paths[path] for path in (settings.whole_path, settings.at_once))
+    experiment = results.settings
+    full, at_once = (results.paths[path] for path in (experiment.whole_path, experiment.at_once))
     yield ahead(
         *WORDS.statement("improves"),
         Scored("after the last round", full.train[:, -1]),
@@ -69,7 +69,7 @@ def _of_paths(results: SmoothedResults) -> Iterator[Claim]:
     yield ahead(
         *WORDS.statement("stop-early"),
         Scored("at the round that validation chose", full.on_test(full.chosen)),
-        Scored(f"at sigma = {settings.sigma_last:g}:", full.test[-1]),
+        Scored(f"at sigma = {experiment.sigma_last:g}:", full.test[-1]),
     )
     yield ahead(
         *WORDS.statement("local-optimum"),
@@ -177,7 +177,7 @@ def _tables(results: SmoothedResults) -> tuple[Section, ...]:
     train = [first.train(entry, "nDCG@10") for entry in by_k.values()]
     cut_offs = [(*row, value) for row, value in zip(_measured(first, by_k, "50"), train, strict=True)]
     heads = [("", ("method", *first.folds, "seconds"))]
-    settings, path = results.settings, results.paths[results.settings.whole_path]
+    experiment, path = results.settings, results.paths[results.settings.whole_path]
     means = [values.mean(axis=0) for values in (path.surrogate, path.train, path.valid)]
     means.append(path.test.mean(axis=1))
     rounds = [
@@ -185,7 +185,7 @@ def _tables(results: SmoothedResults) -> tuple[Section, ...]:
         for i, name in enumerate(["start", *(f"{sigma:g}" for sigma in path.sigmas)])
     ]
     tables = (
-        WORDS.table("annealing", rounds, settings=settings, n_folds=len(path.train), n=len(path.fold_of)),
+        WORDS.table("annealing", rounds, settings=experiment, n_folds=len(path.train), n=len(path.fold_of)),
         *map(compared_table, results.collections.values()),
         WORDS.table("cut-offs", cut_offs),
         WORDS.table("settings", settings_rows(first), heads=heads),
@@ -235,9 +235,9 @@ def _measured(compared: CrossValidation, rows: Mapping[str, str], reference: str
 
 
 def _figures(results: SmoothedResults) -> Iterator[Figure]:
-    settings, theory = results.settings, results.theory
+    experiment, theory = results.settings, results.theory
     annealed = {
-        f"lambda = {l2:g}": results.paths[replace(settings.whole_path, l2=l2)] for l2 in settings.path_l2
+        f"lambda = {l2:g}": results.paths[replace(experiment.whole_path, l2=l2)] for l2 in experiment.path_l2
     }
     # Round 0 is the start, which has no smoothing.
     training = [line(label, path.sigmas, path.train.mean(axis=0)[1:]) for label, path in annealed.items()]

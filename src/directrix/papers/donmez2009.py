@@ -14,7 +14,7 @@ from directrix.experiments.cells import Cell
 from directrix.experiments.crossval import Entry
 from directrix.experiments.measure_matching import Matching
 from directrix.experiments.optimality import certify, polish
-from directrix.experiments.splits import letor_splits
+from directrix.experiments.splits import Split, letor_splits
 from directrix.measures.names import measure as parse_measure
 from directrix.objectives.objective import make_objective
 from directrix.papers.claims import Scored
@@ -302,8 +302,8 @@ def _gained(
     rate: float,
 ) -> list[float]:
     net, short = model_of(model, settings), replace(settings, epochs=GAIN_EPOCHS)
-    queries = {"train": train, "valid": train}
-    return watch(queries, lambda_for(measure), net, rate, short, start=np.array(weights)).values["train"]
+    split = Split("training queries", train, train, train)
+    return watch(split, lambda_for(measure), net, rate, short, start=np.array(weights)).values["train"]
 
 
 # data of the paper's size

@@ -365,7 +365,7 @@ def _trainings(results: Optimality) -> Table:
 
 
 def _optimality(results: Optimality) -> Table:
-    settings, certificates = results.settings, results.certificates
+    experiment, certificates = results.settings, results.certificates
     kinds = list(_LEARNED)
     rows = []
     for key, certificate in sorted(
@@ -384,7 +384,7 @@ def _optimality(results: Optimality) -> Table:
                 single and f"{single['n_rising']} of {single['n_directions']}",
             )
         )
-    return WORDS.table("optimality", rows, settings=settings, confidence=1.0 - settings.delta)
+    return WORDS.table("optimality", rows, settings=experiment, confidence=1.0 - experiment.delta)
 
 
 def _certified(key: Key, certificate: Any) -> tuple[Value, ...]:
@@ -456,7 +456,7 @@ def _rates(results: Optimality) -> Table:
         for model in NETS:
             for measure, full in measures_of(comparison.collection).items():
                 selected = comparison.compared.selected(entry_name(model, full))
-                by_fold = [settings["learning_rate"] for settings in selected]
+                by_fold = [hyperparameters["learning_rate"] for hyperparameters in selected]
                 chosen += by_fold
                 rows.append((name, NETS[model], measure, *map(by_fold.count, rates)))
     # A rate at an end of the grid shows that a better one may lie outside.
@@ -555,13 +555,13 @@ def _summary(results: Optimality, claims: Sequence[Claim]) -> Iterator[str]:
 
 
 def _details(results: Optimality) -> dict[str, Any]:
-    settings, collections = results.settings, results.collections
-    present = [name for name in settings.letor if name in collections]
-    folds = " and ".join(f"{name} ({settings.folds} of its 5 folds)" for name in present)
+    experiment, collections = results.settings, results.collections
+    present = [name for name in experiment.letor if name in collections]
+    folds = " and ".join(f"{name} ({experiment.folds} of its 5 folds)" for name in present)
     return {
-        "large": settings.large and str(settings.large),
-        "size": "one table has this size" if settings.large else "no table has this size",
-        "unsized": _UNSIZED if settings.large else "A quick run leaves out all data of this size.",
+        "large": experiment.large and str(experiment.large),
+        "size": "one table has this size" if experiment.large else "no table has this size",
+        "unsized": _UNSIZED if experiment.large else "A quick run leaves out all data of this size.",
         "letor": f"{folds}, LETOR: labels 0 to 2, relevant from 1 on. " if folds else "",
         "queries": "; ".join(
             f"{name} {len(comparison.compared.query_ids)}" for name, comparison in collections.items()

@@ -196,7 +196,7 @@ def random_weights(model: Model, n_features: int, seed: int) -> Float64Array:
 
 
 def watch(
-    queries: Mapping[str, Queries],
+    split: Split,
     surrogate: Lambda,
     model: Model,
     rate: float,
@@ -212,10 +212,11 @@ def watch(
     library's `SGD`. Its callback records values that no ranker keeps: the number of effective pairs after
     every epoch, the best training epoch, and the weights of Section 8.
 
-    ``queries`` are "train" and "valid"; the default ``start`` is random. With ``stops_early``, training ends
-    after ``settings.patience`` epochs without a better value on the validation queries.
+    The default ``start`` is random. With ``stops_early``, training ends after ``settings.patience`` epochs
+    without a better value on the validation queries.
     """
-    train = queries["train"]
+    train = split.train
+    queries: dict[str, Any] = {"train": train, "valid": split.valid}
     objectives = {name: make_objective(q, surrogate, model) for name, q in queries.items()}
     evaluators = {name: mean_evaluator(surrogate.measure, q) for name, q in queries.items()}
     every = replace(surrogate, pairs="all") if surrogate.pairs == "misranked" else None
@@ -258,16 +259,9 @@ def at_every_rate(
     """Return all training runs, and the one that validation chooses; the first one in a tie."""
     net = model_of(model, settings)
     trainings = [
-        watch(parts_of(split), surrogate, net, rate, settings, stops_early=stops_early)
-        for rate in settings.rates
+        watch(split, surrogate, net, rate, settings, stops_early=stops_early) for rate in settings.rates
     ]
     return trainings, max(trainings, key=lambda training: training.highest("valid"))
-
-
-def parts_of(split: Split) -> dict[str, Queries]:
-    """Return the queries that `watch` needs."""
-    assert split.valid is not None
-    return {"train": split.train, "valid": split.valid}
 
 
 def training_cells(collections: Mapping[str, Collection], settings: TrainingSettings) -> list[Cell]:

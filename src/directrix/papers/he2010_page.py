@@ -207,6 +207,8 @@ def _tendency(name: str, coefficients: Coefficients) -> Iterator[Claim]:
         )
     sharpest = {family: float(list(coefficients[family].values())[-1].mean()) for family in _SHARPER}
     large = coefficients["structural"]
+    # The smallest coefficient of a structural SVM must be above the largest one of the smooth surrogate for
+    # the same measure.
     margin = min(
         large[name].min() - coefficients[MAP if name in OF_AP else NDCG]["alpha=100"].max()
         for name in STRUCTURAL

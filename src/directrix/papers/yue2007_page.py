@@ -60,6 +60,7 @@ def _checked(statement: Mapping[str, Any], data_set: DataSetResult) -> Claim:
     systems = {system.name: system for system in (*data_set.methods, *data_set.base)}
     strongest = max(data_set.methods[1:], key=lambda method: method.mean)
     a, b = systems[statement["first"]], systems.get(statement["second"], strongest)
+    # The tests of SVMmap against the other systems are results already.
     pair = (b.against if a.name == SVM_MAP else None) or signed_rank(a.values, b.values)
     lead = a.mean - b.mean if statement.get("by_map") else pair.wins - pair.losses
     of_runs, of_methods = (
@@ -195,13 +196,14 @@ def best_accuracy(scores: Float64Array, labels: Float64Array) -> float:
     0.6666666666666666
     """
     relevant = labels >= 1.0
+    # A threshold at each score, and one below all scores, split the documents in every possible way.
     thresholds = np.append(-np.inf, scores)
     return max(float(((scores > t) == relevant).mean()) for t in thresholds)
 
 
 def _constraints(results: TrialResults) -> Iterator[Table]:
     """Make a table of what Algorithm 1 adds, next to the bound of Theorem 1; none without such trials."""
-    settings, counted = results.settings, results.constraints
+    experiment, counted = results.settings, results.constraints
     rows = [
         (data_set.name, f"{c:g}", added, largest, f"{bound:.1e}")
         for data_set in counted
@@ -211,9 +213,9 @@ def _constraints(results: TrialResults) -> Iterator[Table]:
         yield WORDS.table(
             "constraints",
             rows,
-            n_trials=min(settings.counted, settings.trials),
-            n_train=settings.n_train,
-            epsilon=settings.grid.epsilon,
+            n_trials=min(experiment.counted, experiment.trials),
+            n_train=experiment.n_train,
+            epsilon=experiment.grid.epsilon,
             n_trainings=sum(data_set.n_trainings for data_set in counted),
             n_converged=sum(data_set.n_converged for data_set in counted),
             radius=max(data_set.radius for data_set in counted),
@@ -229,6 +231,7 @@ def _by_c(results: TrialResults) -> tuple[Table, ...]:
         for data_set in data_sets:
             for method in methods:
                 counts = list(data_set.chosen[method].values())
+                # A C at an end of its grid shows that a better one may lie outside.
                 n_ends, n = n_ends + counts[0] + (counts[-1] if len(counts) > 1 else 0), n + sum(counts)
                 often.append((data_set.name, method, *counts, data_set.seconds[method] / sum(counts)))
         values_of_c = [f"{c:g}" for c in data_sets[0].chosen[methods[0]]]
@@ -277,18 +280,18 @@ def _summary(results: TrialResults, claims: Sequence[Claim]) -> Iterator[str]:
 
 
 def _details(results: TrialResults) -> dict[str, Any]:
-    settings, data_sets = results.settings, results.collections.values()
+    experiment, data_sets = results.settings, results.collections.values()
     missing = [
         f"`text/{files[0].split('/')[0]}`" for name, files in TEXTS.items() if name not in results.collections
     ]
     where = f"{', '.join(missing)} are not in the data folder. Add them, and run the command again."
-    if not settings.has_texts:
+    if not experiment.has_texts:
         where = "A quick run leaves them out."
     return {
         "texts": ", ".join(name for name in results.collections if name in TEXTS) or None,
         "absent": where if missing else None,
         "trainings": sum(
-            settings.trials * len(counts) for data_set in data_sets for counts in data_set.chosen.values()
+            experiment.trials * len(counts) for data_set in data_sets for counts in data_set.chosen.values()
         ),
         "unconverged": sum(sum(data_set.not_converged.values()) for data_set in data_sets),
     }

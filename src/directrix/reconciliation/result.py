@@ -257,6 +257,7 @@ class Reconciliation:
         top : int
             Number of settings to show.
         """
+        # Without a setting that gives the number, the table shows the nearest one.
         rows = tuple(
             (
                 ", ".join(match.tools) or "-",
@@ -270,7 +271,7 @@ class Reconciliation:
         )
         relation = "Settings that give" if self.matches else "The setting nearest to"
         more = self.n_ways - len(self.matches[:top])
-        settings = Table(
+        matches = Table(
             f"{relation} {self.measure} = {self.number}",
             ("tool", "switches", "n", "value", "settings", "no effect"),
             rows,
@@ -283,7 +284,7 @@ class Reconciliation:
             tuple((name, value, "yes" if same else "no") for name, value, same in self.tools),
             digits=6,
         )
-        return settings, tools, *self.diagnosis.tables()
+        return matches, tools, *self.diagnosis.tables()
 
     def __str__(self) -> str:
         return "\n\n".join(

@@ -117,8 +117,8 @@ def compute(
     """
     means, signatures = np.empty(len(space.codes)), np.empty(len(space.codes), dtype=np.int64)
     work: dict[tuple[Any, ...], dict[_Formula, list[int]]] = {}
-    settings = [space.setting(row) for row in range(len(space.codes))]
-    for row, setting in enumerate(settings):
+    every_setting = [space.setting(row) for row in range(len(space.codes))]
+    for row, setting in enumerate(every_setting):
         documents = (
             setting["ties"] if setting.get("ties") in ARRANGED else "",
             setting.get("queries") == "one list",
@@ -139,7 +139,7 @@ def compute(
         for formula, rows in formulas.items():
             of_queries = formula.combine([of_term[term] for term in formula.parts()], docs)
             for row in rows:
-                setting = asked | settings[row]
+                setting = asked | every_setting[row]
                 chosen = of_queries[query_sets.get(setting["queries"], slice(None))]
                 chosen = np.where(np.isnan(chosen), _FILLS.get(setting["empty"], np.nan), chosen)
                 means[row] = formula.measure.summary(chosen)

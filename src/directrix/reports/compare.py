@@ -74,6 +74,7 @@ def _first(measure: str, means: Mapping[str, float], best: str) -> str:
 def _verdicts(measure: str, result: Comparisons, best: str) -> Iterator[str]:
     """Say for each pair with the first system, or with the one compared against, whether it is better."""
     for pair in result.pairs:
+        # Of all pairs, only those of the best system are sentences. The tables have the others.
         if result.against is None and best not in (pair.first, pair.second):
             continue
         unit = f" {result.unit}" if result.unit else ""

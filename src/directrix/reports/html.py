@@ -166,6 +166,7 @@ def _table(table: Table, kind: str) -> str:
 
 
 def _cell(table: Table, value: Value, column: int, is_numeric: bool) -> str:  # noqa: FBT001
+    """Return a cell; the script sorts by its ``data-value``, which has all digits."""
     kind = _NUMBER * is_numeric
     if value is None:
         return f'<td{kind} data-value=""><span aria-label="no value">–</span></td>'

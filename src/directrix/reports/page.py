@@ -44,6 +44,7 @@ def page(report: Report, *, pictures: str = "figures") -> str:
 
 def outline(report: Report) -> list[tuple[str, list[Block]]]:
     """Return the headings of a page, each with its blocks: Markdown, tables and figures."""
+    # A note is below the first table that has it, so sections take their tables from one sequence.
     tables = iter(notes_once(report.tables))
     missing = "\n".join(f"- {escaped_markdown(what)}: {why}" for what, why in report.missing)
     headed_blocks: list[tuple[str, Sequence[Block]]] = [("In short", [joined(report.summary)])]
@@ -55,6 +56,7 @@ def outline(report: Report) -> list[tuple[str, list[Block]]]:
     headed_blocks.append(("Figures", report.figures))
     texts = (joined(report.how), joined(report.differs), missing)
     headed_blocks += [(title, [text]) for title, text in zip(ENDING, texts, strict=True)]
+    # Empty texts, and headings without any content, are left out.
     kept = ((title, [block for block in blocks if block]) for title, blocks in headed_blocks)
     return [(title, blocks) for title, blocks in kept if blocks]
 

@@ -47,6 +47,7 @@ def _race(result: SearchResult) -> list[Figure]:
     hyperparameters = [trial.candidate.settings for trial in trials]
     by_settings = len({trial.name for trial in trials}) == 1 and len(trials) <= _LABELS
     ends = [trial.valid for trial in trials]
+    # Values from early steps may be far below all ends. They would leave little height for the differences.
     floor = min(ends) - (max(ends) - min(ends))
     paths: dict[str, list[_Path]] = {}
     for trial in trials:

@@ -140,6 +140,7 @@ def _race_table(result: SearchResult, inspection: Inspection) -> Table:
     compared: list[Any] = [*result.trials, *filter(None, [result.baseline])]
     for trial, (label, valid, error, *others, outcome) in zip(compared, rows, strict=True):
         lead: tuple[Value, Value] = mean_and_error(values[: len(trial.values)] - trial.values)
+        # There is no lead over the chosen candidate itself, or over one with values from other training runs.
         is_chosen = trial is result.chosen and not result.members
         if math.isnan(trial.valid) or trial.outcome == SAMPLE or trial.progress or is_chosen:
             lead = None, None

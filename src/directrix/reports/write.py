@@ -56,6 +56,7 @@ def write_report(folder: Path, report: Report) -> None:
         "report.html": html(shown, drawn),
     }
     files = {f"figures/{name}": data for name, data in pictures.items()}
+    # Names of files may contain bytes that are no text. They are written as escapes.
     files |= {name: text.encode("utf-8", "backslashreplace") for name, text in texts.items()}
     for name, data in files.items():
         _write(folder / name, data)

@@ -136,6 +136,7 @@ class Advantage:
             )
             for f in shown
         ]
+        # The features that are not shown have one row, so that the rows add up to the difference.
         if rest:
             rows.append((f"{len(rest)} others", float(self.contributions[rest].sum()), "", ""))
         rows.append(("score", self.scores[0] - self.scores[1], *(f"{score:.6g}" for score in self.scores)))

@@ -277,12 +277,14 @@ def paper_table(results: Mapping[str, Comparisons], what: str = "") -> str:
         marks = result.letters or {pair.first: stars(pair.adjusted) for pair in result.pairs}
         best = f"{np.nanmax([*result.means.values()]):.4f}"
         for name, mean in result.means.items():
+            # Means that are equal as printed are all bold.
             text = rf"\textbf{{{best}}}" if f"{mean:.4f}" == best else f"{mean:.4f}"
             mark = marks.get(name)
             rows[name].append(Latex(text + (rf"\textsuperscript{{{mark}}}" if mark else "")))
     reading = f"* p < .05, ** p < .01, *** p < .001 for the difference from {reference.against}"
     if reference.letters is not None:
         reading = f"systems that share a letter do not differ at {reference.alpha:g}"
+    # Pairs may have different numbers of queries, so the caption has their range.
     n = sorted({pair.n for result in results.values() for pair in result.pairs})
     queries = " to ".join(map(str, dict.fromkeys((n[0], n[-1]))))
     units = [text for result in results.values() for text in _unit(result)]
@@ -356,6 +358,7 @@ def _row(pair: Pair) -> tuple[Value, ...]:
 
 def _how(comparison: Comparisons, of: str = "") -> str:
     adjusted = _CORRECTIONS.get(comparison.correction or "", "p not adjusted")
+    # The p-value of a single pair is not adjusted, so nothing is said about adjustment.
     if len(comparison.pairs) == 1 and comparison.correction != "tukey":
         return TESTS[comparison.test]
     return f"{TESTS[comparison.test]}, {adjusted} ({len(comparison.pairs)} pairs{of})"
