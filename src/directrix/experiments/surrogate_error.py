@@ -132,7 +132,7 @@ def approximation(
     bounds: dict[str, list[Float64Array]] = {}
 
     # Iteration 0 is the start, which is no epoch.
-    def watch(step: Step) -> bool:
+    def watch(step: Step) -> None:
         if step.iteration:
             scores = np.asarray(objective.scores(step.params), dtype=np.float64)
             value, _ = trained.value_and_grad(scores, q.labels, q.qptr)
@@ -140,9 +140,7 @@ def approximation(
             errors.append(np.abs(value - exact(scores)[0]))
             for kind, bound in bounds_of(trained, scores, q.labels, q.qptr).items():
                 bounds.setdefault(kind, []).append(bound)
-        return False
 
-    # For a surrogate without a cut-off, this is one stage: Algorithm 1 as published.
     algorithm = Continuation(SGD(learning_rate=0.01, epochs=200)) if trainer is None else trainer
     algorithm.minimize(objective, start, callback=watch)
     return Approximation(
