@@ -1,4 +1,10 @@
-"""`exposure` of groups of documents, and `raise_exposure` of one group up to a share."""
+"""`exposure` of groups of documents, and `raise_exposure` of one group up to a share.
+
+Scores and groups go in. Means by group come out, or scores of an order in which a group has its share:
+
+>>> exposure([0.9, 0.8], ["old", "new"], group=[2])
+{'old': array([1.]), 'new': array([0.63092975])}
+"""
 
 from __future__ import annotations
 

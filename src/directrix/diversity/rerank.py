@@ -1,4 +1,10 @@
-"""`mmr` and `novelty`: greedy rankings with less repetition."""
+"""`mmr` and `novelty`: greedy rankings with less repetition.
+
+Scores and categories of documents go in, and scores of the new order come out, which are minus the ranks:
+
+>>> mmr([0.9, 0.8, 0.5], ["red", "red", "blue"], trade_off=0.5, group=[3])
+array([-1., -3., -2.])
+"""
 
 from __future__ import annotations
 

@@ -16,6 +16,9 @@ from directrix.rankers.calibration import Calibration, Kind, sampling_weights
 from directrix.tables import Table
 from directrix.types import Array, Float64Array
 
+# Calibration is cross-validated in this number of folds.
+_FOLDS = 5
+
 
 @dataclass(frozen=True)
 class CalibrationError:
@@ -147,14 +150,14 @@ def calibration_curve(
     )
 
 
-def cross_calibrated(scores: Array, q: Queries, kind: Kind, rel: float, folds: int = 5) -> Float64Array:
+def cross_calibrated(scores: Array, q: Queries, kind: Kind, rel: float) -> Float64Array:
     """Return probabilities of queries; each fold is calibrated on the others."""
     if q.n_queries == 1:
         raise InputError("the data have 1 query; two or more are needed for cross-validation. Give others.")
     # All documents of a query are in one fold.
-    fold = np.repeat(np.arange(q.n_queries) % folds, np.diff(q.qptr))
+    fold = np.repeat(np.arange(q.n_queries) % _FOLDS, np.diff(q.qptr))
     probabilities, weights = np.empty(q.n_docs), sampling_weights(q)
-    for number in range(min(folds, q.n_queries)):
+    for number in range(min(_FOLDS, q.n_queries)):
         others = fold != number
         fitted = Calibration.fit(scores[others], q.labels[others], kind, rel, weights[others])
         probabilities[~others] = fitted(scores[~others])

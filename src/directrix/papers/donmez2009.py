@@ -198,12 +198,7 @@ class Optimality(Results[Donmez2009, Trained]):
 
     def of_kind(self, *kinds: str) -> dict[Key, Any]:
         """Return the certificates of some kinds, one kind after the other."""
-        return {
-            key: certificate
-            for kind in kinds
-            for key, certificate in self.certificates.items()
-            if key[0] == kind
-        }
+        return {key: test for kind in kinds for key, test in self.certificates.items() if key[0] == kind}
 
 
 def entry_name(model: str, measure: str, construction: str = USUAL) -> str:

@@ -178,11 +178,8 @@ def _higher(results: Optimality) -> Iterator[Claim]:
     """Check whether the artificial data, of both sizes, have higher values than OHSUMED."""
     converged = results.of_kind("converged")
     values = {
-        f"{NETS[model]}, {measure}": (
-            converged[kind, ARTIFICIAL, model, measure]["value"],
-            certificate["value"],
-        )
-        for (kind, collection, model, measure), certificate in converged.items()
+        f"{NETS[model]}, {measure}": (converged[kind, ARTIFICIAL, model, measure]["value"], test["value"])
+        for (kind, collection, model, measure), test in converged.items()
         if collection == "OHSUMED"
     }
     if values:
@@ -198,24 +195,22 @@ def _higher(results: Optimality) -> Iterator[Claim]:
 
 def _on_pairs(results: Optimality) -> Iterator[Claim]:
     """Compare the effective pairs of measures, and those of the constructions at the same weights."""
-    counts = [training for training in results.pairs if training.model == "mlp"]
+    counts = [run for run in results.pairs if run.model == "mlp"]
     means: dict[str, dict[str, float]] = {}
-    for training in counts:
-        means.setdefault(training.collection, {})[training.measure] = training.mean
+    for run in counts:
+        means.setdefault(run.collection, {})[run.measure] = run.mean
     listed = "; ".join(
         f"{name}: " + " > ".join(f"{m} {by[m]:,.0f}" for m in sorted(by, key=by.__getitem__, reverse=True))
         for name, by in means.items()
     )
     holds = all(by[a] > by[b] for by in means.values() for a, b in pairwise(MEASURES))
     yield WORDS.fact("more-pairs", holds=holds, pairs=listed)
-    rr_trainings = [training for training in counts if training.measure == "RR"]
+    rr_runs = [run for run in counts if run.measure == "RR"]
     yield WORDS.fact(
         "mrr-pairs",
-        holds=all(_FROM <= training.binary_share <= _TO for training in rr_trainings),
-        shares="; ".join(f"{training.collection} {training.binary_share:.1%}" for training in rr_trainings),
-        changing="; ".join(
-            f"{training.collection} {training.changing_share or 0.0:.1%}" for training in rr_trainings
-        ),
+        holds=all(_FROM <= run.binary_share <= _TO for run in rr_runs),
+        shares="; ".join(f"{run.collection} {run.binary_share:.1%}" for run in rr_runs),
+        changing="; ".join(f"{run.collection} {run.changing_share or 0.0:.1%}" for run in rr_runs),
         least=_FROM,
         most=_TO,
     )
@@ -392,15 +387,10 @@ def _certified(key: Key, certificate: Any) -> tuple[Value, ...]:
     return (collection, NETS[model], measure, {**_LEARNED, **_OTHERS}[kind], *_tested(certificate))
 
 
-def _tested(certificate: Any) -> tuple[Value, ...]:
+def _tested(test: Any) -> tuple[Value, ...]:
     return (
-        *(
-            certificate["value"],
-            f"{certificate['norm']:.3g}",
-            certificate["n_rising"],
-            certificate["n_directions"],
-        ),
-        *(f"{certificate['largest_rise']:.5f}", "yes" if certificate["is_local_optimum"] else "no"),
+        *(test["value"], f"{test['norm']:.3g}", test["n_rising"], test["n_directions"]),
+        *(f"{test['largest_rise']:.5f}", "yes" if test["is_local_optimum"] else "no"),
     )
 
 
@@ -438,12 +428,12 @@ def _matching(results: Optimality, model: str) -> Table:
 def _pairs(results: Optimality) -> Table:
     rows = [
         (
-            *(training.collection, NETS[training.model], training.measure),
-            *(training.by_epoch[0], training.by_epoch[-1], round(training.mean)),
-            *(100.0 * training.share, 100.0 * training.binary_share),
-            None if training.changing is None else round(training.changing),
+            *(run.collection, NETS[run.model], run.measure),
+            *(run.by_epoch[0], run.by_epoch[-1], round(run.mean)),
+            *(100.0 * run.share, 100.0 * run.binary_share),
+            None if run.changing is None else round(run.changing),
         )
-        for training in results.pairs
+        for run in results.pairs
     ]
     return WORDS.table("pairs", rows)
 
@@ -563,9 +553,7 @@ def _details(results: Optimality) -> dict[str, Any]:
         "size": "one table has this size" if experiment.large else "no table has this size",
         "unsized": _UNSIZED if experiment.large else "A quick run leaves out all data of this size.",
         "letor": f"{folds}, LETOR: labels 0 to 2, relevant from 1 on. " if folds else "",
-        "queries": "; ".join(
-            f"{name} {len(comparison.compared.query_ids)}" for name, comparison in collections.items()
-        ),
+        "queries": "; ".join(f"{name} {len(runs.compared.query_ids)}" for name, runs in collections.items()),
         "n_directions": next((tested["n_directions"] for tested in results.certificates.values()), 0),
     }
 

@@ -233,9 +233,7 @@ def watch(
     ).watching(lambda _: watched.values["valid"][-1])
 
     def record(step: Step) -> bool:
-        scores = {
-            name: objective.scores(step.params).astype(np.float64) for name, objective in objectives.items()
-        }
+        scores = {name: goal.scores(step.params).astype(np.float64) for name, goal in objectives.items()}
         for name, evaluate in evaluators.items():
             values = watched.values[name]
             values.append(evaluate(scores[name]))
@@ -441,9 +439,7 @@ def _size(
 
 def sized(cells: Mapping[Any, Any]) -> tuple[Sized, ...]:
     """Return the results of `size_cells`, by training and size."""
-    runs = [
-        Sized(size, trained, result["pairs"], result["test"]) for (_, size, trained), result in cells.items()
-    ]
+    runs = [Sized(size, trained, run["pairs"], run["test"]) for (_, size, trained), run in cells.items()]
     return tuple(sorted(runs, key=lambda run: (list(TRAINED).index(run.trained), run.size)))
 
 

@@ -200,12 +200,8 @@ class He2010(Experiment):
         folds = [cell for collection in data.values() for cell in self._coefficients(collection)]
         cells = work.cells("coefficients", [apart, weak, *folds])
         rows, results = self.entries(), {}
-        options: dict[str, Any] = {
-            "select": "AP",
-            "convention": "letor3",
-            "keep_top": _TOP,
-            "seed": self.seed,
-        }
+        options: dict[str, Any] = {"select": "AP", "convention": "letor3", "keep_top": _TOP}
+        options["seed"] = self.seed
         for name, collection in data.items():
             compared = work.cross_validate(name, collection.splits, rows, list(MEASURES), **options)
             by_kind = (self._by_fold(field, collection, cells) for field in ("coefficient", "loss"))

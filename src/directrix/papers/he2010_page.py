@@ -448,11 +448,9 @@ def _figures(results: Tendencies) -> Iterator[Figure]:
     )
     panels = []
     for name, result in collections:
-        x, starts = (
-            result.trade_off.alphas,
-            {"restarts": result.trade_off.many, "one start": result.trade_off.one},
-        )
-        curves = tuple(line(label, x, values.mean(axis=1)) for label, values in starts.items())
+        trade = result.trade_off
+        starts = {"restarts": trade.many, "one start": trade.one}
+        curves = tuple(line(label, trade.alphas, values.mean(axis=1)) for label, values in starts.items())
         panels.append(Panel(name, curves, "alpha", "MAP of the training queries", x_scale="log"))
     yield WORDS.figure("trade-off", panels)
     panels = []

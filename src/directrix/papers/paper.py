@@ -1,4 +1,11 @@
-"""A paper: the experiment that reproduces it, the texts of its page, and the report."""
+"""A paper: the experiment that reproduces it, the texts of its page, and the report.
+
+A `Workspace`, which has the folders of data and results, goes in, and a `Report` comes out::
+
+    paper = find_paper("qin2010")
+    report = paper.reproduce(workspace)
+    write_report(workspace.folder, report)
+"""
 
 from __future__ import annotations
 

@@ -160,9 +160,7 @@ def _tables(results: _Results) -> tuple[Section, ...]:
     ]
     if "OHSUMED" in collections:
         accuracy += _on_ohsumed(collections["OHSUMED"].compared)
-    others = {
-        name: result.by_measure for name, result in collections.items() if result.by_measure is not None
-    }
+    others = {n: result.by_measure for n, result in collections.items() if result.by_measure is not None}
     cross_validations = {name: result.compared for name, result in collections.items()}
     cross_validations |= {f"{name}, other measures": compared for name, compared in others.items()}
     chosen = [

@@ -189,16 +189,14 @@ def _base_functions(texts: Texts) -> Iterator[Run]:
     qptr = np.arange(len(topics) + 1, dtype=np.int64) * index.n_docs
     every = Run("all", tuple(topics), qptr, np.tile(index.doc_ids, len(topics)), np.zeros(int(qptr[-1])))
     columns = [
-        f"{function}.{index.whole}.{analyzer}"
-        for analyzer in INDEXES
-        for function in ("coverage", *FUNCTIONS)
+        f"{name}.{index.whole}.{analyzer}" for analyzer in INDEXES for name in ("coverage", *FUNCTIONS)
     ]
     features = index.features(topics, every, names=columns).features
     for analyzer in INDEXES:
         is_found = features[:, columns.index(f"coverage.{index.whole}.{analyzer}")] > 0.0
-        for function in FUNCTIONS:
-            scores = features[:, columns.index(f"{function}.{index.whole}.{analyzer}")]
-            yield _best(f"{function}.{analyzer}", every, scores, is_found)
+        for name in FUNCTIONS:
+            scores = features[:, columns.index(f"{name}.{index.whole}.{analyzer}")]
+            yield _best(f"{name}.{analyzer}", every, scores, is_found)
 
 
 def _best(tag: str, every: Run, scores: np.ndarray, is_found: np.ndarray) -> Run:

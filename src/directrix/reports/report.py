@@ -1,4 +1,12 @@
-"""The report of an experiment as a value: tables, figures, checked claims, values by query."""
+"""The report of an experiment as a value: tables, figures, checked claims, values by query.
+
+Tables, figures and texts go in. `directrix.reports.write` makes files of the report that comes out:
+
+>>> table = Table("Results", ("method", "MAP"), (("SVMmap", 0.25),))
+>>> sections = (Section("All methods", (table,)),)
+>>> Report(name="demo", title="Demo", paper="", summary=(), sections=sections, command="").tables[0].title
+'Results'
+"""
 
 from __future__ import annotations
 

@@ -125,14 +125,12 @@ def document(report: Report) -> dict[str, Any]:
         "missing": [{"what": what, "why": why} for what, why in report.missing],
         "per_query": [
             {
-                "name": collection.name,
-                "measure": collection.measure,
-                "queries": list(collection.query_ids),
-                "values": json_value(
-                    {name: np.asarray(values) for name, values in collection.values.items()}
-                ),
+                "name": entry.name,
+                "measure": entry.measure,
+                "queries": list(entry.query_ids),
+                "values": json_value({name: np.asarray(values) for name, values in entry.values.items()}),
             }
-            for collection in report.per_query
+            for entry in report.per_query
         ],
     }
 

@@ -51,10 +51,8 @@ class RankedQuery:
     def tables(self, top: int | None = None) -> tuple[Table]:
         """Return the first documents, each with the features that contribute most to its score."""
         rows = []
-        documents = zip(
-            self.documents, self.labels, self.scores, self.values, self.contributions, strict=True
-        )
-        for place, (document, label, score, values, shares) in enumerate(list(documents)[:top], start=1):
+        ranked = zip(self.documents, self.labels, self.scores, self.values, self.contributions, strict=True)
+        for place, (document, label, score, values, shares) in enumerate(list(ranked)[:top], start=1):
             most = [
                 f"{self.names[f]} {shares[f]:+.3g} ({shown_value(values[f], f, self.categories)})"
                 for f in contributing(shares)[:_NAMED]
