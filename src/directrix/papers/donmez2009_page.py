@@ -40,7 +40,7 @@ from directrix.tables import PValue, Table, Value
 
 WORDS = Words.of("donmez2009")
 _Certificates = Mapping[Key, Any]
-# Where the paper compares the constructions for each measure.
+# The paper compares the constructions for each measure in these places.
 _SOURCES = {"nDCG": "Sect. 7", "AP": "Table 1", "RR": "Table 2"}
 # The paper says "one to two orders of magnitude below": a share between 10^-2 and 10^-1. Half an order is
 # allowed on both sides, because the statement is rounded.

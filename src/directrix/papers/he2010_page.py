@@ -52,7 +52,7 @@ _WEAK = 0.1
 _SMALL = 0.25
 # Coefficients that differ by less are alike.
 _CLOSE = 0.01
-# The paper has training values rise up to this alpha.
+# In the paper, training values rise up to this alpha.
 _KNEE = 250.0
 _OF_NDCG = ("DORM", "SVMndcg")
 _SHARPER = {"SoftRank": "sigma decreases", MAP: "alpha increases", NDCG: "alpha increases"}
