@@ -181,7 +181,8 @@ def _sensitive(scores: Array, relevant: Array, bins: int) -> Float64Array:
     mass /= mass[-1]
     middle = values[:-1] + 0.5 * (values[1:] - values[:-1])
     gaps = np.append(np.nextafter(values[0], -np.inf), middle)
-    below = np.append(0.0, mass[:-1])  # share of F below each gap
+    # The share of F below each gap.
+    below = np.append(0.0, mass[:-1])
     if len(gaps) > bins:
         wanted = np.arange(bins) / bins
         after = np.clip(np.searchsorted(below, wanted), 1, len(gaps) - 1)
@@ -228,9 +229,9 @@ def runs_as_features(
     depth = whole(depth, "depth")
     judged = qrels if isinstance(qrels, Qrels) else read_trec_qrels(qrels)
     tops, files = [], []
-    for given in [runs] if isinstance(runs, Run | str | os.PathLike) else runs:
-        run = given if isinstance(given, Run) else read_trec_run(given)
-        files.append(run.tag if isinstance(given, Run) else short_name(Path(given)))
+    for source in [runs] if isinstance(runs, Run | str | os.PathLike) else runs:
+        run = source if isinstance(source, Run) else read_trec_run(source)
+        files.append(run.tag if isinstance(source, Run) else short_name(Path(source)))
         check_magnitude(run)
         check_overlap(run, judged)
         tops.append(_top(run, depth))
@@ -242,9 +243,17 @@ def runs_as_features(
     relevant = np.add.reduceat(everything.labels > 0.0, everything.qptr[:-1], dtype=np.int64)
     pool = everything.only(everything.is_retrieved)
     scores = pool.scores.astype(np.float32)
+    tags = [run.tag for run in tops]
+    names = tags if len(set(tags)) == len(tags) else files
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(
+            f"two runs are called {twice!r}; columns need different names. Give each run once, and files "
+            "with different names; for runs in memory type dataclasses.replace(run, tag='other')."
+        )
     in_pool = set(topics)
     return RunScores(
-        **(vars(pool) | {"tags": _names([run.tag for run in tops], files), "scores": scores}),
+        **(vars(pool) | {"tags": tuple(names), "scores": scores}),
         n_relevant=relevant,
         floor=np.array([_floor(column) for column in scores.T], dtype=np.float32),
         unjudged=tuple(topic for topic in retrieved if topic not in in_pool),
@@ -275,15 +284,3 @@ def _top(run: Run, depth: int) -> Run:
     kept = np.concatenate(rows)
     qptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     return replace(run, qptr=qptr, doc_ids=run.doc_ids[kept], scores=run.scores[kept])
-
-
-def _names(tags: list[str], files: list[str]) -> tuple[str, ...]:
-    """Tags if they are all different, else names of the files."""
-    for names in (tags, files):
-        if len(set(names)) == len(names):
-            return tuple(names)
-    twice = next(name for name in files if files.count(name) > 1)
-    raise InputError(
-        f"two runs are called {twice!r}; columns need different names. Give each run once, and files with "
-        "different names; for runs in memory type dataclasses.replace(run, tag='other')."
-    )

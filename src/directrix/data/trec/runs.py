@@ -28,7 +28,8 @@ def check_documents(ranking: Any, values: str) -> None:
     where = type(ranking).__name__
     remedy = f"Type directrix.data.{where}.from_frame(frame)."
     docs = as_array(ranking.doc_ids, "doc_ids")
-    if docs.dtype.kind == "V":  # records of NumPy are not keys; tuples are
+    # Records of NumPy are not keys of dicts, but tuples are.
+    if docs.dtype.kind == "V":
         docs = object_array(docs.tolist())
     numbers = as_floats(getattr(ranking, values), values)
     if docs.ndim != 1 or numbers.shape != docs.shape:
@@ -39,12 +40,13 @@ def check_documents(ranking: Any, values: str) -> None:
     qptr = check_qptr(ranking.qptr, len(docs), "doc_ids")
     try:
         queries = tuple(ranking.query_ids)
-        known = {*queries}, {*docs.tolist()}
+        # Names are keys of dicts, which sets tell as well.
+        different, _ = {*queries}, {*docs.tolist()}
     except NO_ITEMS as error:
         raise InputError(f"{where}: query_ids and doc_ids are lists of names ({error}). {remedy}") from None
-    if len(queries) != len(qptr) - 1 or len(known[0]) < len(queries):
+    if len(queries) != len(qptr) - 1 or len(different) < len(queries):
         raise InputError(
-            f"{where}: {len(queries)} query_ids, {len(known[0])} of them different, for {len(qptr) - 1} "
+            f"{where}: {len(queries)} query_ids, {len(different)} of them different, for {len(qptr) - 1} "
             f"queries; each query needs its own. {remedy}"
         )
     check_identifiers([getattr(ranking, "tag", "-")], "run", lambda _: "tag")
@@ -290,10 +292,10 @@ def read_trec_qrels(
 
 
 def _read(
-    given: str | os.PathLike[str] | DataFile, value: str, call: str, **names: Hashable | None
+    source: str | os.PathLike[str] | DataFile, value: str, call: str, **names: Hashable | None
 ) -> tuple[str, Documents]:
     """Return the tag of a run, or the name of a table, and the documents of a file."""
-    file = given if isinstance(given, DataFile) else DataFile(given)
+    file = source if isinstance(source, DataFile) else DataFile(source)
     if file.is_table:
         return short_name(file.path), read_document_table(file, value, f"{call}(path", names)
     if named := [f"{key}=" for key, name in names.items() if name is not None]:
