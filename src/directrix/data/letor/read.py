@@ -31,8 +31,10 @@ from directrix.errors import Advice, InputError, amount, warn
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array
 
-_MOST_FEATURES = 1 << 16  # of a table
-_TYPES = np.float32, np.float64  # the first one that holds all values
+# Columns of a table, each of which takes space in every row.
+_MOST_FEATURES = 1 << 16
+# Features get the first of these types that holds all values.
+_TYPES = np.float32, np.float64
 
 
 def read_letor(
@@ -122,7 +124,7 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
 
     Features are not used. If only errors matter, the first row of each run of one query suffices.
     """
-    before = _lines_before(blocks)
+    before = list(itertools.accumulate((block.n_lines for block in blocks[:-1]), initial=0))
     problems = [
         problem._replace(line=n + problem.line)
         for n, block in zip(before, blocks, strict=False)
@@ -139,13 +141,24 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
         return _queries_from_sizes(path, side, blocks)
     qids = np.concatenate([block.qids for block in blocks])
     starts = run_starts(qids)
-    if len(np.unique(qids[starts])) < len(starts):
-        _raise_split(path, blocks, starts, qids[starts])
-    return np.append(starts, len(qids)), tuple(qids[starts].tolist())
-
-
-def _lines_before(blocks: list[Block]) -> list[int]:
-    return list(itertools.accumulate((block.n_lines for block in blocks[:-1]), initial=0))
+    query_ids = qids[starts].tolist()
+    if len(set(query_ids)) < len(query_ids):
+        lines = np.concatenate([block.lines + n + 1 for block, n in zip(blocks, before, strict=True)])[starts]
+        remedy = (
+            f"The lines of a query must be together: sort the file by query, e.g. `sort -s -t: -k2,2n "
+            f"{path.name}`, or give the later lines another number."
+        )
+        first_line: dict[int, int] = {}
+        problems = []
+        for qid, line in zip(query_ids, lines.tolist(), strict=True):
+            first = first_line.setdefault(qid, line)
+            if first != line:
+                what = (
+                    f"query {qid} starts again; its lines began at {path}:{first} and were followed by others"
+                )
+                problems.append(Problem(line, what, remedy))
+        raise_problems(path, problems)
+    return np.append(starts, len(qids)), tuple(query_ids)
 
 
 def doc_ids_of(blocks: list[Block]) -> Array:
@@ -158,7 +171,8 @@ def _check_options(
 ) -> None:
     try:
         is_known = dtype is None or np.dtype(dtype) in (np.dtype(np.float32), np.dtype(np.float64))
-    except TypeError:  # not the name of any type
+    except TypeError:
+        # It is not the name of any type.
         is_known = False
     if not is_known:
         raise InputError(f"dtype={dtype!r}: features are float32 or float64; type dtype=numpy.float32.")
@@ -246,6 +260,7 @@ def _check_last_line(path: Path, blocks: list[Block]) -> None:
 
 def _missing_end(path: Path) -> str | None:
     """Return the ending that only the last row lacks, "" if there is none; None if its number is complete."""
+    # Each mark of a row has a bit for a comment, and one for blanks before the end of the line.
     marks = bytearray()
     with open_data(path) as file:
         for line in file:
@@ -268,37 +283,8 @@ def _width(path: Path, blocks: list[Block], n_features: int | None) -> int:
     return width if n_features is None else n_features
 
 
-def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64Array) -> None:
-    numbers = [block.lines + n + 1 for block, n in zip(blocks, _lines_before(blocks), strict=True)]
-    lines = np.concatenate(numbers)[starts]
-    remedy = (
-        f"The lines of a query must be together: sort the file by query, e.g. `sort -s -t: -k2,2n "
-        f"{path.name}`, or give the later lines another number."
-    )
-    seen: dict[int, int] = {}
-    problems = []
-    for qid, line in zip(ids.tolist(), lines.tolist(), strict=True):
-        first = seen.setdefault(qid, line)
-        if first != line:
-            what = f"query {qid} starts again; its lines began at {path}:{first} and were followed by others"
-            problems.append(Problem(line, what, remedy))
-    raise_problems(path, problems)
-
-
 def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
-    sizes = _sizes_of(side)
-    n_docs = sum(len(block.labels) for block in blocks)
-    if (total := sum_of(sizes)) != n_docs:
-        raise InputError(
-            f"{side}: the {len(sizes):,} sizes add up to {total:,}, but {path} has {n_docs:,} lines "
-            "of data; both must agree.",
-            Advice("sizes-of-file"),
-        )
-    return np.concatenate([[0], np.cumsum(sizes)]), tuple(range(len(sizes)))
-
-
-def _sizes_of(side: Path) -> Int64Array:
-    """Numbers of lines of each query, from the file that gives them."""
+    """Return the queries of a file, from another one with the number of lines of each."""
     sizes = array("q")
     with readable(side), open_data(side) as file:
         for words in map(bytes.split, stream_blocks(file)):
@@ -310,7 +296,14 @@ def _sizes_of(side: Path) -> Int64Array:
                     "integer >= 1. Write one size per line."
                 )
             sizes.extend(map(int, words))
-    return np.array(sizes, dtype=np.int64)
+    n_docs = sum(len(block.labels) for block in blocks)
+    if (total := sum_of(np.array(sizes, dtype=np.int64))) != n_docs:
+        raise InputError(
+            f"{side}: the {len(sizes):,} sizes add up to {total:,}, but {path} has {n_docs:,} lines "
+            "of data; both must agree.",
+            Advice("sizes-of-file"),
+        )
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), tuple(range(len(sizes)))
 
 
 def letor_blocks(path: Path, *, missing: str) -> Iterator[Queries]:
@@ -324,7 +317,7 @@ def letor_blocks(path: Path, *, missing: str) -> Iterator[Queries]:
         side = _side_file(path)
         for dtype in _TYPES:
             parser = BlockParser(path, np.dtype(dtype), missing, 1, want_qid=side is None)
-            seen, width, has_docs, is_beyond = [], 0, False, False
+            without_rows, width, has_docs, is_beyond = list[Block](), 0, False, False
             for block in each_block(path, parser):
                 width, has_docs = max(width, block.width), has_docs or block.doc_ids is not None
                 if width > _MOST_FEATURES:
@@ -334,10 +327,10 @@ def letor_blocks(path: Path, *, missing: str) -> Iterator[Queries]:
                         "take no space."
                     )
                 is_beyond |= block.is_beyond
-                seen.append(_without_rows(block))
+                without_rows.append(_without_rows(block))
             if not is_beyond:
                 break
-        qptr, _ = check_blocks(path, seen, side)
+        qptr, _ = check_blocks(path, without_rows, side)
         first = 0
         for block, features in each_block(path, parser, width):
             if block.width > width or block.n_problems:

@@ -21,7 +21,8 @@ from directrix.schema import check
 from directrix.types import Float64Array
 
 _FORMAT = "directrix-shards/2"
-_ROWS = ("number", "mean", "spread", "low", "high")  # of the moments
+# The fields of `Moments`, by which the file names them.
+_ROWS = ("number", "mean", "spread", "low", "high")
 _COUNT = range(1 << 48)
 _FORM = {
     "format": frozenset({_FORMAT}),
@@ -104,8 +105,9 @@ class Manifest:
                 "documents": [self.labels[y] for y in sorted(self.labels)],
             },
             "ordered": self.n_ordered,
+            # JSON has no infinity, which is the minimum of a feature without any value.
             "statistics": {
-                name: np.where(self.moments.number > 0, row, 0.0).tolist()  # JSON has no infinity
+                name: np.where(self.moments.number > 0, row, 0.0).tolist()
                 for name, row in zip(_ROWS, self.moments, strict=True)
             },
         }
@@ -164,7 +166,8 @@ def _manifest_of(data: dict[str, Any]) -> Manifest:
     if not shards:
         raise ValueError("it lists no shards")
     for number, shard in enumerate(shards):
-        if shard.file not in ("", file_of(number)):  # another name could lead out of the folder
+        # Another name could lead out of the folder.
+        if shard.file not in ("", file_of(number)):
             raise ValueError(f"shard {number} has the file {short_text(shard.file)}")
     return Manifest(
         shards,

@@ -90,8 +90,9 @@ class ShardedQueries:
     feature_names: tuple[str, ...] | None
 
     held: ClassVar[Literal["shards"]] = "shards"
-    categories = None  # shards hold numbers
-    missing = "error"  # or there are some
+    # Shards hold numbers, and their missing values are counted in the manifest.
+    categories = None
+    missing = "error"
 
     def __repr__(self) -> str:
         manifest = self.manifest
