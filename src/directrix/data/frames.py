@@ -221,7 +221,7 @@ def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
             f"{column_list([*columns])}. Type features=[NAME, ...]."
         )
     # A single column may hold lists of all features, as in PyTerrier.
-    list_columns = names.features or ("features",) * ("features" in roles.features)
+    list_columns = names.features or (("features",) if "features" in roles.features else ())
     lists = _as_lists(coded[list_columns[0]]) if len(list_columns) == 1 else None
     X = matrix_of(coded, "the frame") if lists is None else lists
     return {

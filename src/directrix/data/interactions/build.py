@@ -97,11 +97,7 @@ class Interactions(Queries):
                     f"no query is {which} {iso(at)}: the decisions are from {iso(self.times[0])} to "
                     f"{iso(self.times[-1])}. Give a time between."
                 )
-        self._warn_of_spanning(at)
-        return self.take(np.flatnonzero(sides[0])), self.take(np.flatnonzero(sides[1]))
-
-    def _warn_of_spanning(self, at: float) -> None:
-        """Warn of queries on both sides of a time; late purchases make them, so other labels are biased."""
+        # Late purchases make queries that are on both sides of a time, so labels of the others are biased.
         before = self.times < at
         if n := int((before & (self.ends >= at)).sum()):
             relevant = np.add.reduceat(self.labels > 0.0, self.qptr[:-1], dtype=np.int64)
@@ -111,8 +107,9 @@ class Interactions(Queries):
                 f"in neither part, with {lost:,} of {int(relevant[before].sum()):,} items with a label above "
                 "0. So late labels, such as purchases, are too rare in the last queries before it. Leave "
                 "these out too.",
-                stacklevel=4,
+                stacklevel=3,
             )
+        return self.take(np.flatnonzero(sides[0])), self.take(np.flatnonzero(sides[1]))
 
     def rolling(self, k: int = 5) -> Iterator[tuple[Interactions, Interactions]]:
         """Yield k pairs of training and test queries, each split by time as in `split`.
@@ -214,12 +211,14 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     >>> q.query_ids, list(q.doc_ids), q.labels  # the last event of each user, with what precedes it
     (('a', 'b'), ['x', 'y', 'x', 'y'], array([0., 1., 1., 0.]))
     """
-    _check_choices(by, sampling, missing)
+    check_missing(missing)
+    check_choice(by, "by", ("user", "session", "day"))
+    check_choice(sampling, "sampling", ("uniform", "popularity"))
     reader = Reader(dict(user=user, item=item, time=time, event=event, session=session), categorical)
     sample = negatives, sampling, generator(seed)
     lists, past, pool = _lists(reader, events, candidates, by, grades, decision, sample)
-    parts = dict(user_features=user_features, item_features=item_features, pair_features=pair_features)
-    return _joined(reader, lists, past, pool, parts, missing, history=history)
+    tables = dict(user_features=user_features, item_features=item_features, pair_features=pair_features)
+    return _joined(reader, lists, past, pool, tables, missing, history=history)
 
 
 def _lists(
@@ -244,12 +243,6 @@ def _lists(
     return lists, past, _pool(table, lists, past, positive, *sample)
 
 
-def _check_choices(by: Any, sampling: Any, missing: Any) -> None:
-    check_missing(missing)
-    check_choice(by, "by", ("user", "session", "day"))
-    check_choice(sampling, "sampling", ("uniform", "popularity"))
-
-
 def _check_categorical(reader: Reader, tables: list[FeatureTable]) -> None:
     names = [name for table in tables for name in table.names]
     for name in reader.categorical:
@@ -265,18 +258,18 @@ def _joined(
     lists: Decisions,
     past: History,
     pool: CandidateRows,
-    parts: Mapping[str, Any],
+    sources: Mapping[str, Any],
     missing: Literal["error", "zero", "nan"],
     *,
     history: bool,
 ) -> Interactions:
     """Return the candidates with their features, from ``past`` and tables, as queries."""
-    tables = [reader.features(part, what) for what, part in parts.items() if part is not None]
+    tables = [reader.features(source, what) for what, source in sources.items() if source is not None]
     _check_categorical(reader, tables)
     log, columns = past.log, list[tuple[str, tuple[str, ...] | None]]()
     columns += [(name, None) for name in history_names(log.kind_names) if history]
-    for part in tables:
-        columns += zip(part.names, part.categories, strict=True)
+    for table in tables:
+        columns += zip(table.names, table.categories, strict=True)
     if not columns:
         raise InputError("there is no feature: give tables of features, or leave out history=False.")
     names, categories = feature_names([name for name, _ in columns], len(columns)), [c for _, c in columns]
@@ -292,7 +285,8 @@ def _joined(
     )
     ends = lists.times.copy()
     has_label = lists.of_event >= 0
-    ends[lists.of_event[has_label]] = log.times[has_label]  # the last one stays
+    # Events are in the order of time, and of several assignments to one list the last one stays.
+    ends[lists.of_event[has_label]] = log.times[has_label]
     q = Interactions(
         features,
         pool.grade,
@@ -365,8 +359,9 @@ def _pool(
         else:
             drawn = uniform(kept, catalog, sizes, m, rng)
         pool = CandidateRows._make(map(np.append, kept, drawn))
-        pool = pool.take(np.argsort(pool.of * n_items + pool.item))  # no order that tells the positives
-    n_relevant, n_kept = (int((of.grade > 0.0).sum()) for of in (positive, pool))
+        # The order within a list must not tell the positives from the negatives.
+        pool = pool.take(np.argsort(pool.of * n_items + pool.item))
+    n_relevant, n_kept = (int((rows.grade > 0.0).sum()) for rows in (positive, pool))
     if n_kept < n_relevant:
         warn(
             f"{n_relevant - n_kept:,} of {n_relevant:,} items with a label above 0 {why} and have no row. "
@@ -417,7 +412,8 @@ def _since(log: EventTable, table: CandidateTable | None, n_items: int) -> Float
     """Return the time after which each item can be a candidate, inf = never."""
     since = np.full(n_items, np.inf)
     if table is None:
-        since[log.items[::-1]] = log.times[::-1]  # the first one stays
+        # An item is known from its first event, which is the last one in reverse.
+        since[log.items[::-1]] = log.times[::-1]
     else:
         np.minimum.at(since, table.items, -np.inf if table.times is None else table.times)
     return since

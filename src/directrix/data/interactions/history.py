@@ -9,7 +9,8 @@ from directrix.data.interactions.tables import DAY, place_in
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
-_ROWS = 1 << 16  # of candidates at once, so that what is looked up stays in the caches
+# Candidates whose features are computed together, so that what is looked up stays in the caches.
+_ROWS = 1 << 16
 
 
 class Spans:
@@ -62,7 +63,7 @@ class History:
     def lowest_grades(self, of: Int64Array, users: Int64Array, items: Int64Array) -> Float64Array:
         """Return the lowest grade of the events of user and item before each list, inf without one."""
         grades, rank = np.unique(self.log.grades[self.of_pair.order], return_inverse=True)
-        # lower from one pair to the next, so that minima begin again
+        # Ranks are lower from one pair to the next, so that each pair's running minimum begins again.
         below = np.repeat(np.arange(len(self.of_pair.known)), self.of_pair.sizes) * len(grades)
         lowest = np.minimum.accumulate(rank - below) + below
         first, end = self.of_pair.spans(users * self.n_items + items, self.n_before[of])
@@ -90,7 +91,8 @@ class History:
             last = log.times[self.of_pair.order[np.maximum(end - 1, 0)]]
             age = self.decisions[of[rows]] - np.where(end > first, last, -np.inf)
             cells[:, 2 * n_kinds] = 1.0 / (1.0 + age / DAY)
-            cells[users[rows] < 0, n_kinds:] = np.nan  # nothing is known of an unknown user
+            # Nothing is known of an unknown user.
+            cells[users[rows] < 0, n_kinds:] = np.nan
 
         run_chunks(work, -(-len(of) // _ROWS))
 

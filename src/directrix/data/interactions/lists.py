@@ -126,7 +126,9 @@ def lists_of(
     keys = [log.keys] if rows is None else [log.keys, rows.keys]
     names = object_array(reader.numbers["session" if by == "session" else "user"].identifiers)
     if by == "day":
-        days = [np.floor(part.times / DAY).astype(np.int64) for part in (log, rows)[: len(keys)]]
+        # A key then stands for a user and a day.
+        tables = (log, rows)[: len(keys)]
+        days = [np.floor(table.times / DAY).astype(np.int64) for table in tables]
         first, last = min(day.min() for day in days), max(day.max() for day in days)
         n_days = int(last - first) + 1
         keys = [key * n_days + (day - first) for key, day in zip(keys, days, strict=True)]
@@ -152,14 +154,17 @@ def lists_of(
     else:
         times = _times_of_events(log, of_event, labels, by, decision)
     has_users = reader.numbers["user"] is not reader.numbers["session"] or (rows and rows.users is not None)
-    users = owners  # or sessions as users
+    # Without a column of users, sessions stand for them.
+    users = owners
     if by == "session" and has_users:
         users = _users_of_sessions(log, rows, of_event, of_candidate, labels)
     of_event[log.times < times[of_event]] = -1
     order = np.argsort(times, kind="stable")
-    if rows is None:  # a user without an event from the decision on has no label
+    # A user without an event from the decision on has no label.
+    if rows is None:
         order = order[np.isin(order, of_event)]
-    number = np.full(len(list_keys) + 1, -1)  # the last one for -1
+    # Events that are in no list have the number -1, and take the last entry.
+    number = np.full(len(list_keys) + 1, -1)
     number[order] = np.arange(len(order))
     return Decisions(labels[order], users[order], times[order], number[of_event], number[of_candidate])
 
@@ -187,7 +192,8 @@ def _times_of_events(log: EventTable, of: Int64Array, labels: Array, by: str, de
         return np.full(len(labels), moment(decision, "decision"))
     times = np.full(len(labels), np.nan)
     inside = np.flatnonzero(of >= 0)[:: 1 if by == "user" else -1]
-    times[of[inside]] = log.times[inside]  # the last one stays
+    # Of several assignments to one list the last one stays.
+    times[of[inside]] = log.times[inside]
     if (bad := np.isnan(times)).any():
         raise InputError(
             f"candidates: {labels[np.argmax(bad)]!r} has no event, so its decision is not known (so have "

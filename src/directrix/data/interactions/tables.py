@@ -27,6 +27,9 @@ _FURTHEST = 1e11
 _YEARS = 10_000
 """Of dates before and after 1970: microseconds hold them exactly, and 9999-12-31 may stand for never."""
 
+# Rows of features that are copied together.
+_ROWS = 1 << 16
+
 _KEYS = {"user_features": ["user"], "item_features": ["item"], "pair_features": ["user", "item"]}
 _CALL = "directrix.data.from_interactions(events"
 
@@ -86,9 +89,9 @@ class Reader:
         """Return the column of times, in seconds."""
         return seconds(of[name := self.find(of, "time", what)], f"{what}, column {name!r}")
 
-    def features(self, given: Any, what: str) -> FeatureTable:
+    def features(self, table: Any, what: str) -> FeatureTable:
         """Read a table of features, with one row per key, or several at different times."""
-        columns, keys = self.columns(given, what), _KEYS[what]
+        columns, keys = self.columns(table, what), _KEYS[what]
         used = [self.find(columns, key, what) for key in keys]
         time = self.find(columns, "time", what, optional=True)
         names = [name for name in columns if name not in (*used, time)]
@@ -140,7 +143,8 @@ class FeatureTable(NamedTuple):
             fix = ", and there is no column of times. Add a column time, or keep one row per key."
             fix = fix if self.times is None else " at the same time. Keep one of them."
             raise InputError(f"{self.what}, row {order[same[0] + 1]}: its key has another row{fix}")
-        before = np.searchsorted(distinct, decisions)  # a row at the decision itself is too late
+        # A row at the decision itself is too late.
+        before = np.searchsorted(distinct, decisions)
         place = np.searchsorted(of_rows, asked * width + before) - 1
         key, has_key = place_in(keys[order][starts], asked)
         exists = has_key & (place >= starts[key])
@@ -153,8 +157,9 @@ class FeatureTable(NamedTuple):
                 "candidates): it may hold what happened after. Give a table from before the decisions, or "
                 "one row for each time at which the features changed."
             )
-        for first in range(0, len(out), 1 << 16):  # without a second table of this size
-            block = slice(first, first + (1 << 16))
+        # Blocks avoid a second table of this size.
+        for first in range(0, len(out), _ROWS):
+            block = slice(first, first + _ROWS)
             out[block] = self.matrix[order[place[block]]]
             out[block][~exists[block]] = np.nan
         return exists
@@ -213,7 +218,8 @@ def _numbers_or_dates(values: Array, what: str) -> Array:
     try:
         if all(is_missing(x) or (isinstance(x, Real | Decimal) and not isinstance(x, bool)) for x in cells):
             return floats_of(cells)
-    except OverflowError:  # an integer that no float holds
+    except OverflowError:
+        # No float holds an integer of this size, which is too far from 1970 in any case.
         return np.full(len(cells), 1e300)
     times = np.empty(len(values), dtype="datetime64[us]")
     for row, cell in enumerate(cells):

@@ -228,7 +228,7 @@ class BlockParser:
             room = int(totals[kernel.HARDS])
         block.is_terminated = is_terminated
         self._finish(block, dense, hard[: totals[kernel.HARDS]], text)
-        # Text that is not UTF-8, for example, has its own message, instead of those on its lines.
+        # A NUL, or a carriage return within a line, has its own message instead of those on its lines.
         if (fault := fault_of(text)) is not None:
             place, *what = fault
             block.problems, block.n_problems = [Problem(text.count(b"\n", 0, place) + 1, *what)], 1
