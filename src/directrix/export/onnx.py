@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import MissingExtra
-from directrix.export.formula import Formula, Input, Linear, Network, Summand
+from directrix.export.formula import Formula, Input, Linear, Summand
 from directrix.export.target import ExportTarget, version_of
 from directrix.export.trees import Node, nodes_of
 from directrix.models.trees import Trees
@@ -54,7 +54,7 @@ def _write(formula: Formula) -> bytes:
     except ImportError as error:
         raise MissingExtra("export", "writing ONNX") from error
     helper, graph = onnx.helper, _Graph(onnx)
-    terms = [_part(graph, summand) for summand in formula.parts]
+    terms = [_term(graph, summand) for summand in formula.parts]
     total = terms[0]
     for term in terms[1:]:
         total = graph("Add", total, term)
@@ -77,14 +77,21 @@ def _write(formula: Formula) -> bytes:
     return content
 
 
-def _part(graph: _Graph, summand: Summand) -> str:
+def _term(graph: _Graph, summand: Summand) -> str:
     model = summand.model
     if isinstance(model, Trees):
         return _trees(graph, model)
     columns = _columns(graph, summand.inputs)
     if isinstance(model, Linear):
         return _linear(graph, model, columns)
-    return _network(graph, model, columns)
+    linear = None if model.linear is None else _linear(graph, model.linear, columns)
+    units = columns
+    for n, (weights, bias) in enumerate(model.layers):
+        sums = graph("Add", graph("MatMul", units, weights), bias[None, :])
+        active = graph({"relu": "Relu", "tanh": "Tanh"}[model.activation], sums)
+        units = graph("Add", active, units) if model.adds_inputs(n) else active
+    score = graph("MatMul", units, model.last[:, None])
+    return score if linear is None else graph("Add", score, linear)
 
 
 def _linear(graph: _Graph, model: Linear, columns: str) -> str:
@@ -105,8 +112,8 @@ def _columns(graph: _Graph, inputs: tuple[Input, ...]) -> str:
         values = graph("Mul", values, np.array([[entry.factor for entry in inputs]]))
     if all(entry.missing is None for entry in inputs):
         return values
-    fills = np.array([[np.nan if entry.missing is None else entry.missing for entry in inputs]])
-    return graph("Where", graph("IsNaN", raw), fills, values)
+    empty_values = np.array([[np.nan if entry.missing is None else entry.missing for entry in inputs]])
+    return graph("Where", graph("IsNaN", raw), empty_values, values)
 
 
 def _column(graph: _Graph, raw: str, place: int, entry: Input) -> str:
@@ -139,17 +146,6 @@ def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
 
 def _log(graph: _Graph, x: str) -> str:
     return graph("Mul", graph("Sign", x), graph("Log", graph("Add", graph("Abs", x), np.array(1.0))))
-
-
-def _network(graph: _Graph, model: Network, columns: str) -> str:
-    linear = None if model.linear is None else _linear(graph, model.linear, columns)
-    units = columns
-    for n, (weights, bias) in enumerate(model.layers):
-        sums = graph("Add", graph("MatMul", units, weights), bias[None, :])
-        active = graph({"relu": "Relu", "tanh": "Tanh"}[model.activation], sums)
-        units = graph("Add", active, units) if model.adds_inputs(n) else active
-    score = graph("MatMul", units, model.last[:, None])
-    return score if linear is None else graph("Add", score, linear)
 
 
 def _trees(graph: _Graph, trees: Trees) -> str:

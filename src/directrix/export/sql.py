@@ -33,10 +33,10 @@ class _Case(NamedTuple):
         )
 
 
+# SQLite takes this number of columns in a result.
 _MOST_COLUMNS = 2000
-
+# The alias of the table that every SELECT reads.
 _BEFORE = "t"
-"""Alias of the table that every SELECT reads."""
 
 
 def quoted(name: str) -> str:
@@ -84,8 +84,11 @@ class Sql(Language):
         """Return a comparison, or a list of categories, by name if they have names."""
         column = self.feature(split.feature)
         if split.categories is not None:
-            words = [self._category(split.feature, code) for code in split.categories]
-            listed = f"IN ({', '.join(filter(None, words))})"
+            words = list(map(str, split.categories))
+            if (names := self._names(split.feature)) is not None:
+                known = (names[code] for code in split.categories if code < len(names))
+                words = ["'" + name.replace("'", "''") + "'" for name in known]
+            listed = f"IN ({', '.join(words)})"
             return f"{column} {listed}" if left else f"({column} NOT {listed} OR {column} IS NULL)"
         missing = f" OR {column} IS NULL" if split.missing_left == left else ""
         return f"{column} {'<=' if left else '>'} {self.number(split.threshold)}{missing}"
@@ -93,11 +96,6 @@ class Sql(Language):
     def _names(self, feature: int) -> tuple[str, ...] | None:
         """Return the names of the categories of a feature; None for a number."""
         return None if self.formula.categories is None else self.formula.categories[feature]
-
-    def _category(self, feature: int, code: int) -> str:
-        if (names := self._names(feature)) is None:
-            return str(code)
-        return "'" + names[code].replace("'", "''") + "'" if code < len(names) else ""
 
 
 def _write(formula: Formula) -> bytes:
@@ -153,9 +151,11 @@ def sql_table(formula: Formula, X: Array) -> tuple[list[str], list[list[Any]]]:
     columns: list[list[Any]] = []
     for f in used:
         values: list[Any] = [None if np.isnan(x) else x for x in X[:, f].tolist()]
-        known = None if formula.categories is None else formula.categories[f]
-        if known is not None:
-            values = [None if x is None else known[int(x)] if 0 <= x < len(known) else "" for x in values]
+        categories = None if formula.categories is None else formula.categories[f]
+        if categories is not None:
+            values = [
+                None if x is None else categories[int(x)] if 0 <= x < len(categories) else "" for x in values
+            ]
         columns.append(values)
     return [formula.name(f) for f in used], [list(row) for row in zip(*columns, strict=True)]
 
@@ -168,13 +168,14 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
         try:
             database.execute(f"CREATE TABLE features ({columns})")
             database.executemany(f"INSERT INTO features VALUES ({', '.join('?' * len(names))})", rows)
-            found = database.execute(content.decode()).fetchall()
+            results = database.execute(content.decode()).fetchall()
         except sqlite3.Error as error:
             raise InputError(
                 f"SQLite cannot run this SELECT: {error}; choose python, onnx or lightgbm, or train a "
                 "smaller model."
             ) from None
-    return np.array([row[-1] if formula.calibration is None else row[-2:] for row in found], dtype=np.float64)
+    scores = [row[-1] if formula.calibration is None else row[-2:] for row in results]
+    return np.array(scores, dtype=np.float64)
 
 
 TARGET = ExportTarget(

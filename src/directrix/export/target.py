@@ -1,4 +1,12 @@
-"""`ExportTarget`: a format of models, with its writer and its reader."""
+"""`ExportTarget`: a format of models, with its writer and its reader.
+
+The name of a format goes in, with a version if its files differ between versions. Its target writes a
+formula as a file, and reads a file back for verification::
+
+    chosen = target("opensearch:3.5")
+    content = chosen.content(formula_of(ranker))
+    scores = chosen.read(content, formula_of(ranker), X)
+"""
 
 from __future__ import annotations
 

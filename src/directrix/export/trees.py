@@ -110,7 +110,7 @@ def nodes_of(trees: Trees) -> list[list[Node]]:
     forest = []
     for number, (first, last) in enumerate(pairwise(trees.split_ptr.tolist())):
         count = last - first
-        # a negative child is -1 minus the number of a leaf
+        # A negative child is -1 minus the number of a leaf.
         left, right = (
             np.where(side[first:last] >= 0, side[first:last], count - 1 - side[first:last]).tolist()
             for side in (trees.left.astype(np.int64), trees.right.astype(np.int64))

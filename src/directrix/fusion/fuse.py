@@ -158,7 +158,7 @@ def _fusion(
         pair = compare({"first": tested[name], "second": values}).pairs[0]
         return replace(pair, first=name, second=other)
 
-    # the run that is best on all queries: users know it, and compare with it
+    # Users know the run that is best on all queries, and compare with it.
     best = weigher.value(max(weigher.single_runs, key=weigher.mean))
     rows = tuple(
         Row(

@@ -76,8 +76,8 @@ class Fusion:
         """
         if all(map(is_possible, self.of_class.values())):
             return self
-        known = [(row, row.combination) for row in self.rows if row.combination is not None]
-        possible = [(row, one) for row, one in known if is_possible(one)]
+        common = [(row, row.combination) for row in self.rows if row.combination is not None]
+        possible = [(row, combination) for row, combination in common if is_possible(combination)]
         if not possible:
             return self
         row, combination = max(possible, key=lambda pair: pair[0].tested)
@@ -91,13 +91,13 @@ class Fusion:
         InputError
             If the systems are not those of `fuse`.
         """
-        given = runs_of(runs)
-        if set(given) != set(self.names):
+        by_name = runs_of(runs)
+        if set(by_name) != set(self.names):
             raise InputError(
-                f"the runs are {', '.join(given)}; those of {', '.join(self.names)} are needed. Name them: "
+                f"the runs are {', '.join(by_name)}; those of {', '.join(self.names)} are needed. Name them: "
                 '{"bm25": run, ...}.'
             )
-        pool = pool_of({name: given[name] for name in self.names})
+        pool = pool_of({name: by_name[name] for name in self.names})
         scores = Chosen(self.of_class).scores(pool, classes_of(pool, classes))
         query = np.repeat(np.arange(len(pool.query_ids)), np.diff(pool.qptr))
         rows = np.lexsort((-scores, query))
@@ -120,16 +120,16 @@ class Fusion:
     def tables(self) -> tuple[Table, ...]:
         """Return the single runs and the methods as tables."""
         classes = sorted(self.of_class.keys() - {""})
+        of_classes = "Queries of a class have its weights, all others those of the first column."
         single = Table(
             f"{self.measure} of single runs, {amount(self.n_queries, 'queries')}",
             ("run", self.measure, f"weight in {self.method}", *(f"class {name}" for name in classes)),
             tuple(
-                (name, value, *(self.of_class[of].weights[i] for of in ("", *classes)))
+                (name, value, *(self.of_class[class_name].weights[i] for class_name in ("", *classes)))
                 for i, (name, value) in enumerate(self.runs.items())
             ),
             digits=4,
-            notes=("Queries of a class have its weights, all others those of the first column.",)
-            * bool(classes),
+            notes=(of_classes,) if classes else (),
         )
         gains = [
             [(pair.difference, *pair.interval, PValue(pair.p)) for pair in (row.over_best_run, row.over_rrf)]
@@ -186,5 +186,5 @@ class Fusion:
 
 def classes_of(pool: Pool, classes: Mapping[Any, Any] | None) -> list[str]:
     """Return the class of every query; "" for queries without one."""
-    known = {} if classes is None else {str(query): str(name) for query, name in classes.items()}
-    return [known.get(query, "") for query in pool.query_ids]
+    class_of = {} if classes is None else {str(query): str(name) for query, name in classes.items()}
+    return [class_of.get(query, "") for query in pool.query_ids]

@@ -1,4 +1,11 @@
-"""Documents and queries from files, frames and records; text from markup."""
+"""Documents and queries from files, frames and records; text from markup.
+
+Any source of texts goes in. Documents come out one after another, or queries as a dict::
+
+    for place, name, fields in iter_documents("collection.jsonl"):
+        fields["title"]
+    query_texts("queries.tsv")["q1"]
+"""
 
 from __future__ import annotations
 
@@ -87,9 +94,9 @@ def _trec(path: Path) -> Iterator[Document]:
                 continue
             begun, block, end = number, [], f"</{begin[1].lower()}>"
             line = line[begin.end() :]
-        before, found, _ = line.lower().partition(end)
+        before, is_end, _ = line.lower().partition(end)
         block.append(line[: len(before)])
-        if found:
+        if is_end:
             yield Document(f"{path}:{begun}", *_of_tags("".join(block)))
             begun = 0
     if begun:
@@ -111,19 +118,19 @@ def _of_tags(block: str) -> tuple[str, dict[str, str]]:
     field, at = "", 0
     for tag in _TAG.finditer(block):
         fields.setdefault(field or "text", []).append(block[at : tag.start()])
-        at, known = tag.end(), _TOPIC_FIELDS.get(tag[2].lower(), tag[2].lower())
+        at, tagged = tag.end(), _TOPIC_FIELDS.get(tag[2].lower(), tag[2].lower())
         if tag[1]:
-            field = "" if known == field else field
+            field = "" if tagged == field else field
         elif is_topic or not field:
-            field = known
+            field = tagged
     fields.setdefault(field or "text", []).append(block[at:])
-    text = _text({key: [_LABEL.sub("", html.unescape(part)) for part in fields[key]] for key in fields})
+    text = _text({key: [_LABEL.sub("", html.unescape(piece)) for piece in fields[key]] for key in fields})
     name = text.pop("docno", "") or text.pop("num", "")
     return name, {key: value for key, value in text.items() if value}
 
 
 def _text(fields: dict[str, list[str]]) -> dict[str, str]:
-    return {field: " ".join(" ".join(parts).split()) for field, parts in fields.items()}
+    return {field: " ".join(" ".join(pieces).split()) for field, pieces in fields.items()}
 
 
 _IDS = {"docno": (*DOC, "_id", "id"), "qid": (*QUERY, "_id", "id")}
@@ -205,12 +212,12 @@ def _checked(records: Iterable[Document], what: str) -> Iterator[Document]:
             first, n_replaced = first or record.place, n_replaced + 1
         yield record
     if n_replaced:
-        others, of = (
+        others, damaged = (
             (f" and {n_replaced - 1} more", f"these {what}s") if n_replaced > 1 else ("", f"this {what}")
         )
         warn(
             f"{first}{others}: the character U+FFFD takes the place of bytes that are not UTF-8, so "
-            f"words of {of} may be cut. Convert the file, e.g. `iconv -f latin1 -t utf-8 OLD > NEW`."
+            f"words of {damaged} may be cut. Convert the file, e.g. `iconv -f latin1 -t utf-8 OLD > NEW`."
         )
 
 
@@ -226,8 +233,8 @@ class _Reader(NamedTuple):
             file = DataFile(given)
             if file.path.is_dir() and file.content != "folder":
                 return self._of_folder(file.path)
-            if (found := self._of_file(file)) is not None:
-                return found
+            if (documents := self._of_file(file)) is not None:
+                return documents
             raise InputError(
                 f"{file} has no form in which documents or queries are read: JSON lines, CSV, TSV, Parquet, "
                 "Arrow, TREC text (<DOC> or <top>) or SMART text (.I 1). Give a file with such a name or "
@@ -276,8 +283,8 @@ class _Reader(NamedTuple):
         for path in files:
             if path in links:
                 continue
-            if (found := self._of_file(DataFile(path))) is not None:
-                yield from found
+            if (documents := self._of_file(DataFile(path))) is not None:
+                yield from documents
             else:
                 text = "".join(line for _, line in _lines(path))
                 yield Document(str(path), path.relative_to(folder).as_posix(), {"text": text})
@@ -297,17 +304,17 @@ class _Reader(NamedTuple):
         if file.text_form == "jsonl":
             yield from self._of_json_lines(path)
             return
-        known = file.names
+        names = file.names
         is_tsv = without_compression(path).suffix == ".tsv"
-        if is_tsv and len(known) == 2 and self.id_column is None and not set(known) & set(_IDS[self.key]):
+        if is_tsv and len(names) == 2 and self.id_column is None and not set(names) & set(_IDS[self.key]):
             # These files have an identifier, a tab and a text on each line, and no names of columns.
             for number, line in _lines(path):
                 identifier, _, text = line.partition("\t")
                 if identifier.strip():
                     yield Document(f"{path}:{number}", identifier.strip(), {"text": text.strip()})
             return
-        table = file.with_columns(ColumnNames(doc_id=self._id_name(known, str(path)))).table()
-        # a column of CSV that is not UTF-8 is read as bytes, which would count as no text
+        table = file.with_columns(ColumnNames(doc_id=self._id_name(names, str(path)))).table()
+        # A column of CSV that is not UTF-8 is read as bytes, which would count as no text.
         wrong = [field.name for field in table.schema if str(field.type) in ("binary", "large_binary")]
         if file.text_form and wrong:
             raise InputError(f"{path}: the column {wrong[0]} is not UTF-8 text, which is needed. {TO_UTF8}")
@@ -332,8 +339,8 @@ class _Reader(NamedTuple):
                             f'({error}); each line reads {{"docno": "d1", "text": "words"}}.'
                         ) from None
                     is_action = isinstance(entry, dict) and [*entry] in (["index"], ["create"])
-                    if is_action and isinstance(found := next(iter(entry.values())), dict):
-                        action = found
+                    if is_action and isinstance(target := next(iter(entry.values())), dict):
+                        action = target
                         continue
                     document, action = {**action, "_source": entry} if action else entry, {}
                     yield from self._of_objects([document], f"{path}:{number}")

@@ -53,28 +53,29 @@ class TextFeatures:
                 "two runs have the same tag; features need different names. For runs in memory type "
                 "dataclasses.replace(run, tag='other')."
             )
-        known = {
+        all_sources = {
             f"{formula}.{field}.{analyzer}": (formula, field, analyzer)
             for field in index.text_fields
             for analyzer in index.analyzers
             for formula in FORMULAS
         } | by_tag
-        chosen = tuple(known if names is None else names)
-        if unknown := [name for name in chosen if name not in known]:
-            some = list(known)
+        chosen = tuple(all_sources if names is None else names)
+        if unknown := [name for name in chosen if name not in all_sources]:
+            some = list(all_sources)
             raise InputError(
                 f"there is no feature {unknown[0]!r} ({len(unknown)} of {len(chosen)}); index and runs give "
                 f"{len(some)}, such as {some[0]} and {some[-1]}. Build the index with the same fields and "
                 "analyzers, and give the same runs."
             )
-        read = None if qrels is None else qrels_of(qrels)
-        if read is not None:
-            check_overlap(run, read)
+        judged: dict[str, dict[str, float]] | None = None
+        if qrels is not None:
+            judgments = qrels_of(qrels)
+            check_overlap(run, judgments)
+            judged = {name: judgments.of_query(q) for q, name in enumerate(judgments.query_ids)}
         for other in others:
             check_overlap(run, other)
-        judged = None if read is None else {name: read.of_query(q) for q, name in enumerate(read.query_ids)}
         used = [q for q, name in enumerate(run.query_ids) if judged is None or name in judged]
-        sources = {name: known[name] for name in chosen}
+        sources = {name: all_sources[name] for name in chosen}
         return cls(index, query_texts(queries), run, used, judged, sources)
 
     def queries(self, progress: Progress | None = None, part: slice = slice(None)) -> Queries:
@@ -86,8 +87,8 @@ class TextFeatures:
                 progress(done, len(self.chosen), name)
             of_query = self.run.doc_ids[self.run.qptr[q] : self.run.qptr[q + 1]]
             blocks.append(self._of_query(name, of_query))
-            known = {} if self.judged is None else self.judged[name]
-            labels += [max(known.get(doc, 0.0), 0.0) for doc in of_query]
+            judgments = {} if self.judged is None else self.judged[name]
+            labels += [max(judgments.get(doc, 0.0), 0.0) for doc in of_query]
             docs.append(of_query)
             names.append(name)
         features, doc_ids = np.concatenate(blocks), np.concatenate(docs)
@@ -157,7 +158,8 @@ def _scores(run: Run, query: str, docs: Array) -> Float64Array:
     if query not in run.query_ids:
         return np.zeros(len(docs))
     q = run.query_ids.index(query)
-    part = slice(run.qptr[q], run.qptr[q + 1])
-    of = dict(zip(run.doc_ids[part], run.scores[part], strict=True))
-    lowest = min((score for score in of.values() if score == score), default=0.0)
-    return np.array([of.get(doc, lowest) for doc in docs])
+    ranking = slice(run.qptr[q], run.qptr[q + 1])
+    score_of = dict(zip(run.doc_ids[ranking], run.scores[ranking], strict=True))
+    # NaN, which is not equal to itself, is a score that is missing in the run.
+    lowest = min((score for score in score_of.values() if score == score), default=0.0)
+    return np.array([score_of.get(doc, lowest) for doc in docs])

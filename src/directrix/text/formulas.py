@@ -22,8 +22,10 @@ __all__ = [
     *("lm_dirichlet", "lm_jelinek_mercer", "proximity", "tf_idf"),
 ]
 
+# The smoothing of language models: mu of `lm_dirichlet`, and lambda of `lm_jelinek_mercer`.
 _MU = 2000.0
 _LAMBDA = 0.1
+# The constant of `proximity`, as in Tao and Zhai (2007).
 _NEAREST = 0.3
 
 
