@@ -1,4 +1,12 @@
-"""Files: open, plain or compressed; check text; report bad lines; replace atomically; lock."""
+"""Files: open, plain or compressed; check text; report bad lines; replace atomically; lock.
+
+Every file that is read or written goes through here, so that each obstacle has one message::
+
+    with readable(path), open_data(path) as file:
+        lines = list(file)
+    with replacing(path) as file:
+        file.write(text)
+"""
 
 from __future__ import annotations
 

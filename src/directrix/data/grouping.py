@@ -1,4 +1,12 @@
-"""Group rows by their query identifiers."""
+"""Group rows by their query identifiers.
+
+Identifiers of any hashable type go in, in any order. Out come the order of the rows that puts each query
+together, the boundaries of the queries in it, and their identifiers:
+
+>>> rows, qptr, query_ids = group_by_query(["b", "a", "b"])
+>>> rows.tolist(), qptr.tolist(), query_ids
+([0, 2, 1], [0, 2, 3], ('b', 'a'))
+"""
 
 from __future__ import annotations
 

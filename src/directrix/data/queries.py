@@ -47,7 +47,8 @@ from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
 if TYPE_CHECKING:
-    cached_property = property  # pyright takes no other for a property of the protocol `Data`
+    # pyright takes nothing else for a property of the protocol `Data`.
+    cached_property = property
 else:
     from functools import cached_property
 

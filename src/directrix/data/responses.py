@@ -1,4 +1,11 @@
-"""Features logged by search engines: responses as JSON lines, one for each query."""
+"""Features logged by search engines: responses as JSON lines, one for each query.
+
+Responses of Elasticsearch, OpenSearch, Solr or Vespa go in, as the engine sends them, with the identifier of
+their query. `Queries` come out, with features by the names that the engine logs::
+
+    queries = read_responses("responses.jsonl", "qrels.txt")
+    queries.feature_names
+"""
 
 from __future__ import annotations
 

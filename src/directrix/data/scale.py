@@ -1,4 +1,12 @@
-"""Scaling of features, per query or by the training data, by one scale or several side by side."""
+"""Scaling of features, per query or by the training data, by one scale or several side by side.
+
+The name of a scale and the features of the training data go in. Out comes a value that is stored with the
+model, and that scales the features of any data in the same way:
+
+>>> scale = fit_scale("minmax", np.array([[1.0], [3.0]]))
+>>> scale.apply(np.array([[2.0], [5.0]]), qptr=np.array([0, 2])).tolist()
+[[0.5], [2.0]]
+"""
 
 from __future__ import annotations
 
@@ -32,7 +40,9 @@ from directrix.types import Array, Float64Array, Int64Array, is_sparse
 Kind = Literal["query-minmax", "query-standard", "query-percentile", "minmax", "standard", "log", "quantile"]
 SCALES: tuple[Kind, ...] = get_args(Kind)
 _NUMBERS = ("center", "width", "fill")
+# The statistics of each kind that has some; kinds by query compute theirs from the query.
 _FIELDS = {"minmax": _NUMBERS, "standard": _NUMBERS[:2], "log": _NUMBERS[:2], "quantile": ("knots", "scores")}
+# The form of each statistic in a model file; see `directrix.schema`.
 _FORMS = {
     name: [[float]] if name in _FIELDS["quantile"] else [float]
     for names in _FIELDS.values()
@@ -176,6 +186,7 @@ class Scale(_Kinds):
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in SCALES:
             raise unknown_kind(self.kind)
+        # A scale has the statistics that its kind needs, and no others.
         names, lengths = _FIELDS.get(self.kind, ()), []
         for name in _FORMS:
             values = getattr(self, name)
@@ -327,7 +338,7 @@ class ScaleUnion(_Kinds):
             raise InputError(
                 f"scale={short_text(self.kind)}: two or more different kinds are needed for a union."
             )
-        counts = {part.n_features for part in self.parts if part is not None} - {None}
+        counts = {scale.n_features for scale in self.parts if scale is not None} - {None}
         if len(counts) > 1:
             numbers = " and ".join(sorted(map(str, counts)))
             raise InputError(
@@ -337,7 +348,7 @@ class ScaleUnion(_Kinds):
     @property
     def kind(self) -> str:
         """Names of the parts with a plus sign between them: "raw+query-percentile"."""
-        return "+".join(RAW if part is None else part.kind for part in self.parts)
+        return "+".join(RAW if scale is None else scale.kind for scale in self.parts)
 
     @property
     def n_features(self) -> int | None:
@@ -346,12 +357,12 @@ class ScaleUnion(_Kinds):
 
     def apply(self, features: Any, qptr: Int64Array) -> Any:
         """Return (n_docs, n_columns * n_features): the features by every part; see `Scale.apply`."""
-        columns = [features if part is None else part.apply(features, qptr) for part in self.parts]
+        columns = [features if scale is None else scale.apply(features, qptr) for scale in self.parts]
         return side_by_side(columns)
 
     def to_json(self) -> dict[str, Any]:
         """Return the union as a dict of JSON types; `scale_from_json` reads it back exactly."""
-        return {"union": [None if part is None else part.to_json() for part in self.parts]}
+        return {"union": [None if scale is None else scale.to_json() for scale in self.parts]}
 
 
 def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:
@@ -427,6 +438,7 @@ def _mapped_entries(
 def _knot_entries(X: Any, knots: Rows, scores: Rows) -> Array:
     """Apply `knot_scores` to the stored entries of sparse features."""
     out: Array = np.empty_like(X.data)
+    # Entries are stored by row, and each column has knots of its own, so they are visited by column.
     order = np.argsort(X.indices, kind="stable")
     starts = np.searchsorted(X.indices[order], np.arange(X.shape[1] + 1))
     for f in np.flatnonzero(np.diff(starts)).tolist():

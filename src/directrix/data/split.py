@@ -1,4 +1,13 @@
-"""Splits that keep all documents of a query in one part."""
+"""Splits that keep all documents of a query in one part.
+
+`Queries` go in, and `Queries` of disjoint sets of queries come out; the files of a LETOR collection are
+already split:
+
+>>> import directrix as dx
+>>> q, _ = dx.data.make_linear(n_queries=10, docs_per_query=5, n_features=2)
+>>> [part.n_queries for part in split_queries(q, (0.7, 0.3))]
+[7, 3]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Features that stay in a file, whose rows are read ahead of their use."""
+"""Features that stay in a file, whose rows are read ahead of their use.
+
+A file with its number of rows and columns goes in. Blocks of whole queries come out, one after another::
+
+    features = open_parquet("train.arrow").features
+    for first, rows in features.blocks(queries.qptr):
+        ...
+"""
 
 from __future__ import annotations
 
@@ -103,6 +110,7 @@ class RawRows:
         if width == 0 or first == last:
             return
         target = out.reshape(-1).view(np.uint8).data
+        # Extents are consecutive, so each ends where the next one begins.
         starts = [extent.row for extent in self.extents] + [self.shape[0]]
         at = int(np.searchsorted(starts, first, side="right")) - 1
         row = first
@@ -256,6 +264,7 @@ class StoredFeatures:
 
         At most two spans are being read, and one is in use; it is read-only and valid until the next.
         """
+        # A few buffers serve all spans: one in use, and those that are read ahead.
         wanted = list(spans)
         most = max((last - first for first, last in wanted), default=0)
         free = deque(self._room_for(most, min(_AHEAD + 1, len(wanted)), self.shape[1]))
@@ -278,4 +287,5 @@ class StoredFeatures:
                     yield rows
                     free.append(buffer)
             finally:
+                # The caller may stop before the end, or fail; then nothing more is read.
                 reader.shutdown(cancel_futures=True)

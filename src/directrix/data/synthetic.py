@@ -1,4 +1,11 @@
-"""Artificial data: a random cubic polynomial (Burges et al. 2005), data with a known optimum, texts."""
+"""Artificial data: a random cubic polynomial (Burges et al. 2005), data with a known optimum, texts.
+
+Sizes and a seed go in. Out come data whose best ranking is known, and the same ones for the same seed:
+
+>>> queries, weights = make_linear(n_queries=3, docs_per_query=4, n_features=2)
+>>> queries.n_docs, weights.shape
+(12, (2,))
+"""
 
 from __future__ import annotations
 
@@ -95,6 +102,7 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
     features -= 1.0
     monomials = _monomials(n_features, n_monomials, rng)
     scores = _polynomial(features, monomials, rng.uniform(-1.0, 1.0, len(monomials)))
+    # Labels are cut from the scores of all documents together, so queries differ in their labels.
     cuts = np.quantile(scores, np.cumsum(chances)[:-1])
     labels = np.searchsorted(cuts, scores, side="right").astype(np.float64)
     is_noisy = rng.random(n_docs) < label_noise

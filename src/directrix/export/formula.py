@@ -173,8 +173,8 @@ def formula_from(saved: FittedModel) -> Formula:
     )
     # Parts that are alike are added up: trees, and linear models that fill missing features alike.
     sums: list[Summand] = []
-    for part in saved.summands:
-        summand = folded(_summand(part), saved.n_features)
+    for member in saved.summands:
+        summand = folded(_summand(member), saved.n_features)
         for place, other in enumerate(sums):
             if (total := _sum(other, summand)) is not None:
                 sums[place] = total

@@ -86,8 +86,8 @@ class Sql(Language):
         if split.categories is not None:
             words = list(map(str, split.categories))
             if (names := self._names(split.feature)) is not None:
-                known = (names[code] for code in split.categories if code < len(names))
-                words = ["'" + name.replace("'", "''") + "'" for name in known]
+                texts = (names[code] for code in split.categories if code < len(names))
+                words = ["'" + name.replace("'", "''") + "'" for name in texts]
             listed = f"IN ({', '.join(words)})"
             return f"{column} {listed}" if left else f"({column} NOT {listed} OR {column} IS NULL)"
         missing = f" OR {column} IS NULL" if split.missing_left == left else ""
@@ -123,18 +123,18 @@ def _write(formula: Formula) -> bytes:
 
 def _check_names(formula: Formula) -> None:
     """Raise `InputError` for names that cannot be columns of one table with the score."""
-    known = {"score": "score"}
+    taken = {"score": "score"}
     if formula.calibration is not None:
-        known["probability"] = "probability"
+        taken["probability"] = "probability"
     for name in map(formula.name, formula.used):
         if "\0" in name:
             raise InputError(f"the name of the feature {name!r} has a NUL, which SQL cannot hold; rename it.")
-        if (other := known.get(name.lower())) is not None:
+        if (other := taken.get(name.lower())) is not None:
             raise InputError(
                 f"the feature {name!r} and the column {other!r} are one to SQL, which has no upper and lower "
                 "case and calls the results score and probability; rename the feature, or choose python."
             )
-        known[name.lower()] = name
+        taken[name.lower()] = name
 
 
 def _check_width(n_columns: int) -> None:

@@ -86,10 +86,10 @@ def check_analyzer(name: str) -> None:
     Raises `MissingExtra` if no stemmer is installed.
     """
     stemmer, plus, stop = name.partition("+")
-    if stemmer != "none" and stemmer not in (known := _library().algorithms()):
+    if stemmer != "none" and stemmer not in (stemmers := _library().algorithms()):
         raise InputError(
             f"analyzer {short_text(name)}: there is no stemmer {stemmer!r}; choose none or one of "
-            f"{', '.join(known)}, followed by +stop to leave out stop words."
+            f"{', '.join(stemmers)}, followed by +stop to leave out stop words."
         )
     if plus and stop != "stop":
         raise InputError(

@@ -227,10 +227,10 @@ class _Reader(NamedTuple):
     key: str
     id_column: str | None
 
-    def records(self, given: Any) -> Iterator[Document]:
+    def records(self, source: Any) -> Iterator[Document]:
         """Yield documents from any supported source; see `iter_documents`."""
-        if isinstance(given, str | os.PathLike):
-            file = DataFile(given)
+        if isinstance(source, str | os.PathLike):
+            file = DataFile(source)
             if file.path.is_dir() and file.content != "folder":
                 return self._of_folder(file.path)
             if (documents := self._of_file(file)) is not None:
@@ -240,20 +240,20 @@ class _Reader(NamedTuple):
                 "Arrow, TREC text (<DOC> or <top>) or SMART text (.I 1). Give a file with such a name or "
                 "first line, or a folder of text files."
             )
-        if iterator := getattr(given, {"docno": "docs_iter", "qid": "queries_iter"}[self.key], None):
+        if iterator := getattr(source, {"docno": "docs_iter", "qid": "queries_iter"}[self.key], None):
             return self._of_objects(iterator())
-        if isinstance(given, Mapping) and all(isinstance(text, str) for text in given.values()):
-            named = given.items()
+        if isinstance(source, Mapping) and all(isinstance(text, str) for text in source.values()):
+            named = source.items()
             return (Document(f"{self.key} {name}", str(name), {"text": text}) for name, text in named)
-        if isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "schema"):
-            return self._of_frame(given, "the frame", "the frame, row {}".format)
-        if isinstance(given, Iterable):
-            return self._of_objects(given)
-        raise InputError(f"{short_text(given)} holds no documents or queries; {_NEEDED}.")
+        if isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "schema"):
+            return self._of_frame(source, "the frame", "the frame, row {}".format)
+        if isinstance(source, Iterable):
+            return self._of_objects(source)
+        raise InputError(f"{short_text(source)} holds no documents or queries; {_NEEDED}.")
 
-    def _of_objects(self, given: Iterable[Any], where: str = "") -> Iterator[Document]:
+    def _of_objects(self, entries: Iterable[Any], where: str = "") -> Iterator[Document]:
         """Yield dicts, and named tuples such as those of ir_datasets, as documents."""
-        for number, entry in enumerate(given):
+        for number, entry in enumerate(entries):
             place = where or f"entry {number}"
             fields = entry if isinstance(entry, Mapping) else getattr(entry, "_asdict", dict)()
             if not fields:
@@ -355,19 +355,19 @@ class _Reader(NamedTuple):
             texts = _texts({key: column[row] for key, column in cells.items()})
             yield Document(place(first + row), _identifier(name), texts)
 
-    def _id_name(self, known: Sequence[Any], what: str) -> Any:
+    def _id_name(self, names: Sequence[Any], what: str) -> Any:
         """Return the name of the column of identifiers."""
         wanted = _IDS[self.key] if self.id_column is None else (self.id_column,)
         for name in wanted:
-            if name in known:
+            if name in names:
                 return name
         problem = f"there is no {' or '.join(wanted)}, which would hold the identifiers"
-        if self.key == "docno" and (queries := [name for name in known if name in QUERY]):
+        if self.key == "docno" and (queries := [name for name in names if name in QUERY]):
             problem = (
                 f"documents are needed, got queries (by the name {queries[0]}), or documents without a name"
             )
         raise InputError(
-            f"{what}: {problem}; there are {column_list(known)}.",
+            f"{what}: {problem}; there are {column_list(names)}.",
             Advice("id-column"),
         )
 
@@ -376,7 +376,7 @@ def _texts(fields: Mapping[Any, Any], id_name: Any = None) -> dict[str, str]:
     """Return the fields that are text, with lists of texts joined; others are no words to search."""
     texts = {}
     for key, value in fields.items():
-        is_list = isinstance(value, list) and value and all(isinstance(part, str) for part in value)
+        is_list = isinstance(value, list) and value and all(isinstance(text, str) for text in value)
         if key != id_name and (is_list or isinstance(value, str)):
             texts[str(key)] = " ".join(value) if is_list else value
     return texts

@@ -143,12 +143,12 @@ def _matched(index: Corpus, text: str, field: str, analyzer: str, rows: Int64Arr
     words = index.query_terms(text, analyzer)
     in_query = Counter(words)
     place = {word: i for i, word in enumerate(in_query)}
-    known = np.array([numbers.get(word, -1) for word in in_query], dtype=np.int64)
+    numbers_of_terms = np.array([numbers.get(word, -1) for word in in_query], dtype=np.int64)
     follows = np.zeros((len(place), len(place)), dtype=np.bool_)
     for first, second in pairwise(words):
         follows[place[first], place[second]] = True
-    df, cf = (np.where(known >= 0, counts[known], 0) for counts in terms.counts)
-    tf, near, adjacent = terms.match(known, follows, rows)
+    df, cf = (np.where(numbers_of_terms >= 0, counts[numbers_of_terms], 0) for counts in terms.counts)
+    tf, near, adjacent = terms.match(numbers_of_terms, follows, rows)
     counts = np.array(list(in_query.values()), dtype=np.float64)
     return Matched(terms, rows, tf, near, adjacent, counts, df, cf)
 

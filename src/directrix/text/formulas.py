@@ -96,9 +96,9 @@ def lm_dirichlet(m: Matched) -> Float64Array:
 
     Zhai and Lafferty (2004), Section 3.
     """
-    known = m.cf > 0
-    likelihood = (m.tf[:, known] + _MU * m.share) / (m.lengths[:, None] + _MU)
-    return np.log(likelihood) @ m.in_query[known]
+    occurs = m.cf > 0
+    likelihood = (m.tf[:, occurs] + _MU * m.share) / (m.lengths[:, None] + _MU)
+    return np.log(likelihood) @ m.in_query[occurs]
 
 
 def lm_jelinek_mercer(m: Matched) -> Float64Array:
@@ -106,9 +106,9 @@ def lm_jelinek_mercer(m: Matched) -> Float64Array:
 
     Zhai and Lafferty (2004), Section 3. An empty document has :math:`f_t / l = 0`.
     """
-    known = m.cf > 0
-    frequency = m.tf[:, known] / np.maximum(m.lengths, 1.0)[:, None]
-    return np.log((1.0 - _LAMBDA) * frequency + _LAMBDA * m.share) @ m.in_query[known]
+    occurs = m.cf > 0
+    frequency = m.tf[:, occurs] / np.maximum(m.lengths, 1.0)[:, None]
+    return np.log((1.0 - _LAMBDA) * frequency + _LAMBDA * m.share) @ m.in_query[occurs]
 
 
 def cosine(m: Matched) -> Float64Array:

@@ -1,4 +1,11 @@
-"""Labeled queries from a table of events: groups, labels, candidates, and features at a decision."""
+"""Labeled queries from a table of events: groups, labels, candidates, and features at a decision.
+
+A table of events goes in, such as clicks and purchases, with tables of features and of candidates if there
+are any. Out come `Queries` in the order of time, each with what was known at its decision::
+
+    q = from_interactions(events, by="session", candidates=impressions, item_features=items)
+    train, test = q.split("2026-03-01")
+"""
 
 from __future__ import annotations
 
@@ -309,6 +316,7 @@ def _positive(log: EventTable, lists: Decisions, n_items: int) -> tuple[Candidat
     """Return the items with events in each list with their highest grades, and their lowest grades."""
     has_label = np.flatnonzero(lists.of_event >= 0)
     pairs, grades = lists.of_event[has_label] * n_items + log.items[has_label], log.grades[has_label]
+    # Of several events of an item in a list, the one with the highest grade comes first.
     order = np.lexsort((-grades, pairs))
     starts = run_starts(pairs[order])
     ends = np.append(starts, len(order))[1:] - 1
@@ -437,6 +445,7 @@ def _features(
     )
     out = np.empty((len(pool.of), n_features), dtype=dtype)
     codes = {"user": lists.users[pool.of], "item": pool.item}
+    # The columns of the history come before those of the tables.
     column = n_features - sum(len(table.names) for table in tables)
     if past is not None:
         past.fill(out[:, :column], pool.of, *codes.values())

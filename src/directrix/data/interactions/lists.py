@@ -169,31 +169,33 @@ def lists_of(
     return Decisions(labels[order], users[order], times[order], number[of_event], number[of_candidate])
 
 
-def _one_per_list(values: Array, of: Int64Array, labels: Array, what: str, text: Any) -> Array:
+def _one_per_list(values: Array, list_of_row: Int64Array, labels: Array, what: str, text: Any) -> Array:
     """Return the value of each list; `InputError` if its candidates have different ones."""
     first = np.empty(len(labels), dtype=values.dtype)
-    first[of[::-1]] = values[::-1]
-    if (other := values != first[of]).any():
+    first[list_of_row[::-1]] = values[::-1]
+    if (other := values != first[list_of_row]).any():
         row = int(np.argmax(other))
         raise InputError(
             f"candidates, row {row}: the {what} is {text(values[row])}, that of another candidate of "
-            f"{labels[of[row]]!r} is {text(first[of[row]])} (rows: {int(other.sum()):,}); a list has one "
-            "decision.",
+            f"{labels[list_of_row[row]]!r} is {text(first[list_of_row[row]])} (rows: "
+            f"{int(other.sum()):,}); a list has one decision.",
             Advice("by-session"),
         )
     return first
 
 
-def _times_of_events(log: EventTable, of: Int64Array, labels: Array, by: str, decision: Any) -> Float64Array:
+def _times_of_events(
+    log: EventTable, list_of_event: Int64Array, labels: Array, by: str, decision: Any
+) -> Float64Array:
     """Return the given decision, or the first event of a session or day, or the last event of a user."""
     if decision is not None:
         if by != "user":
             raise InputError(f"a decision for all queries needs by='user', got by={by!r}; leave it out.")
         return np.full(len(labels), moment(decision, "decision"))
     times = np.full(len(labels), np.nan)
-    inside = np.flatnonzero(of >= 0)[:: 1 if by == "user" else -1]
+    inside = np.flatnonzero(list_of_event >= 0)[:: 1 if by == "user" else -1]
     # Of several assignments to one list the last one stays.
-    times[of[inside]] = log.times[inside]
+    times[list_of_event[inside]] = log.times[inside]
     if (bad := np.isnan(times)).any():
         raise InputError(
             f"candidates: {labels[np.argmax(bad)]!r} has no event, so its decision is not known (so have "

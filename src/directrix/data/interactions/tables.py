@@ -66,16 +66,16 @@ class Reader:
                 )
         return columns_by_name
 
-    def find(self, of: Mapping[Any, Any], key: str, what: str, *, optional: bool = False) -> Any:
+    def find(self, columns: Mapping[Any, Any], key: str, what: str, *, optional: bool = False) -> Any:
         """Return the name of the column of users, items, ...; only events must have the given name."""
         asked = self._names.get(key)
-        if asked not in of and what != "events":
+        if asked not in columns and what != "events":
             asked = None
-        return find([*of], key, asked, what, _CALL, optional=optional)
+        return find([*columns], key, asked, what, _CALL, optional=optional)
 
-    def number(self, of: Mapping[Any, Any], key: str, what: str) -> Int64Array:
+    def number(self, columns: Mapping[Any, Any], key: str, what: str) -> Int64Array:
         """Return the numbers of the identifiers in the column of users, items or sessions."""
-        column = of[self.find(of, key, what)]
+        column = columns[self.find(columns, key, what)]
         numbers = self.numbers[key].add(column, lambda row: f"{what}, row {row}")
         if len(numbers) != len(column):
             raise InputError(f"{what}: the column of {key}s holds lists; write identifiers as text.")
@@ -85,9 +85,9 @@ class Reader:
             raise InputError(f"{what}: there is no row; one or more are needed. {fix}")
         return numbers
 
-    def times(self, of: Mapping[Any, Any], what: str) -> Float64Array:
+    def times(self, columns: Mapping[Any, Any], what: str) -> Float64Array:
         """Return the column of times, in seconds."""
-        return seconds(of[name := self.find(of, "time", what)], f"{what}, column {name!r}")
+        return seconds(columns[name := self.find(columns, "time", what)], f"{what}, column {name!r}")
 
     def features(self, table: Any, what: str) -> FeatureTable:
         """Read a table of features, with one row per key, or several at different times."""
@@ -175,10 +175,10 @@ def _combined(table: list[Int64Array], asked: list[Int64Array]) -> tuple[Int64Ar
     return keys, np.where(exists, place, len(pairs))
 
 
-def place_in(known: Int64Array, asked: Int64Array) -> tuple[Int64Array, Array]:
+def place_in(keys: Int64Array, asked: Int64Array) -> tuple[Int64Array, Array]:
     """Return a position in the sorted keys for each requested key, and whether it holds that key."""
-    place = np.minimum(np.searchsorted(known, asked), len(known) - 1)
-    return place, known[place] == asked
+    place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+    return place, keys[place] == asked
 
 
 def seconds(column: Any, what: str) -> Float64Array:

@@ -1,4 +1,12 @@
-"""Parse LETOR / svmlight text, block by block, into arrays."""
+"""Parse LETOR / svmlight text, block by block, into arrays.
+
+A file goes in. Blocks of about 1 MiB of whole lines are parsed on threads, and their rows come out in the
+order of the file, with the problems of bad lines::
+
+    parser = BlockParser(path, np.dtype(np.float32), "error", index_base=1, want_qid=True)
+    blocks, dense = parse_file(path, parser, n_features=None, sparse=None)
+    features = assemble(parser, blocks, dense, width, sparse=None)
+"""
 
 from __future__ import annotations
 
@@ -348,6 +356,8 @@ def parse_file(
             is_wide = max(block.width for block in blocks) <= width
             return (blocks, _without_gaps(dense, blocks, starts)) if is_wide else None
 
+        # The first block says how wide the rows are, and whether they are sparse. Dense rows are then
+        # parsed into one array, so that they are not copied from blocks.
         numbers = range(len(text))
         first = parse(0) if numbers else None
         done = None

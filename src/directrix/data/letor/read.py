@@ -1,4 +1,12 @@
-"""Read LETOR / svmlight text: ``label qid:ID index:value ... # comment``."""
+"""Read LETOR / svmlight text: ``label qid:ID index:value ... # comment``.
+
+A file goes in, plain or compressed. `Queries` come out, or one error with all lines that cannot be used::
+
+    queries = read_letor("train.txt", missing="zero")
+    queries.features, queries.labels, queries.query_ids
+
+`parse` turns blocks of lines into arrays. This module checks the file as a whole, and groups its rows.
+"""
 
 from __future__ import annotations
 

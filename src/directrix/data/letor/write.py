@@ -1,4 +1,9 @@
-"""Write LETOR / svmlight text that reads back to the same values."""
+"""Write LETOR / svmlight text that reads back to the same values.
+
+`Queries` go in, and lines ``label qid:ID index:value ... #docid = X`` come out::
+
+    write_letor(queries, "train.txt.gz")
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""A file of results from shards, from which an interrupted training run resumes."""
+"""A file of results from shards, from which an interrupted training run resumes.
+
+The file is a list of answers, each with the digest of its question and a checksum::
+
+    with keep_answers("training.checkpoint"):
+        ranker.fit_queries(open_shards("shards"))
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""`ShardedQueries`: training data in shards, which receive requests and are never read whole."""
+"""`ShardedQueries`: training data in shards, which receive requests and are never read whole.
+
+A folder of shards goes in. Out comes an object with the facts of its manifest. Everything else is a request
+to the shards, which the processes of a cluster answer where the files are::
+
+    data = open_shards("shards")
+    data.n_docs, data.label_counts
+    data.scores(ranker)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Requests to shards: their execution, the state of shards in a process, and the merging of results."""
+"""Requests to shards: their execution, the state of shards in a process, and the merging of results.
+
+A question goes to all shards, on any number of processes, and one answer comes out::
+
+    task = Task(folder, manifest.shards, manifest.form, manifest.present, question)
+    answer = current_driver().ask(task)
+
+Answers are merged along a fixed tree over the numbers of the shards, so the bits of the result depend neither
+on the number of processes nor on their order.
+"""
 
 from __future__ import annotations
 

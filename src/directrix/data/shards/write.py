@@ -1,4 +1,9 @@
-"""Write a data set as shards: Arrow files of whole queries, and their manifest."""
+"""Write a data set as shards: Arrow files of whole queries, and their manifest.
+
+A data set of any kind goes in. A folder comes out, with about the same number of documents in every file::
+
+    write_shards("train.parquet", "shards", n_shards=64)
+"""
 
 from __future__ import annotations
 
@@ -230,6 +235,7 @@ class Router:
 
     def _place_of(self, query: Hashable, n_docs: int, number: int | None) -> int:
         if query not in self._place:
+            # The heap gives the shard with the fewest documents, and of equals the first.
             if number is None:
                 load, number = heapq.heappop(self._loads)
                 heapq.heappush(self._loads, (load + n_docs, number))
@@ -241,6 +247,7 @@ class Router:
                 f"query {query!r} is in shards {place} and {number}; all documents of a query must be in "
                 "one. Give the data as one, which is then cut between queries."
             )
+        # A query that comes back after others has its rows in several places of its shard.
         if number is None and query != self._last:
             self._scattered.add(place)
         return place
@@ -330,8 +337,8 @@ def partitions(data: Any) -> Iterator[Any]:
 
 def sizes_of_queries(data: Any, names: ColumnNames) -> dict[Hashable, int]:
     """Return the number of rows of every query; one pass over their column."""
-    known = [str(name) for name in data.columns]
-    qid = roles_of(known, names, "the frame", "directrix.write_shards(frame, folder").qid
+    columns = [str(name) for name in data.columns]
+    qid = roles_of(columns, names, "the frame", "directrix.write_shards(frame, folder").qid
     sizes: dict[Hashable, int] = {}
     for number in range(data.npartitions):
         column = data[qid].get_partition(number).compute()

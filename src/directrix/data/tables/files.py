@@ -1,4 +1,12 @@
-"""Parquet, Arrow, CSV, TSV and JSON lines as record batches with one layout."""
+"""Parquet, Arrow, CSV, TSV and JSON lines as record batches with one layout.
+
+The files of one data set go in. Out come the roles of their columns, and their rows in batches::
+
+    files = DataFile("train.parquet").tables
+    files.layout.names, files.n_rows
+    for path, row, start, batch in files.batches(["qid", "label"]):
+        ...
+"""
 
 from __future__ import annotations
 
@@ -166,9 +174,9 @@ def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) ->
     return Layout(in_file, n, *others, lists[0], _dtype([kind.value_type]), stored=categories, width=n)
 
 
-def _chosen_of_list(schema: Any, path: Path, names: ColumnNames, known: list[str]) -> Layout:
+def _chosen_of_list(schema: Any, path: Path, names: ColumnNames, names_of_columns: list[str]) -> Layout:
     """Return a layout with the features of a list that are asked for, or not excluded, by their names."""
-    columns = tuple(name for name in names.excluded or () if name in known)
+    columns = tuple(name for name in names.excluded or () if name in names_of_columns)
     layout = layout_of(schema, path, replace(names, features=None, excluded=columns or None))
     in_list, call = layout.names or (), (str(path), _CALL)
     if names.features:
@@ -388,6 +396,7 @@ class TableFiles:
                     raise ValueError(f"its header says that it has {rows.n_rows:,} rows")
                 self._files.append(rows)
                 layouts.append(layout_of(rows.schema, member.path, names, rows.cells))
+        # All files of a folder are one table, so they must agree.
         self.layout = layouts[0]
         for member, layout in zip(members, layouts, strict=True):
             if layout != self.layout:

@@ -1,4 +1,11 @@
-"""Reading of tables into memory or in batches, and opening."""
+"""Reading of tables into memory or in batches, and opening.
+
+A file goes in: Parquet, Arrow, CSV, TSV or JSON lines. `Queries` come out, with the features in memory or,
+if the file is opened, in the file::
+
+    queries = read_parquet("train.parquet", qid="session")
+    stored = open_parquet("train.arrow")
+"""
 
 from __future__ import annotations
 

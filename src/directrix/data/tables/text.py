@@ -48,11 +48,11 @@ class _Watched(io.RawIOBase):
 def read_columns(pa: Any, file: DataFile) -> Any:
     """Return a file as a table; identifiers are text, which keeps 007, or integers if all are."""
     names, categorical = file.columns, file.columns.categorical or ()
-    known = {names.qid, names.doc_id, *KNOWN["qid"], *KNOWN["doc_id"]}
+    identifiers = {names.qid, names.doc_id, *KNOWN["qid"], *KNOWN["doc_id"]}
     if file.text_form == "jsonl":
         with open_data(file.path) as text:
-            return _fixed(pa, _of_json(pa, file.path, text.read(), known.union(categorical)))
-    ids = [name for name in file.names if name in known]
+            return _fixed(pa, _of_json(pa, file.path, text.read(), identifiers.union(categorical)))
+    ids = [name for name in file.names if name in identifiers]
     types = dict.fromkeys([*ids, *categorical], pa.string())
     table, has_hex = _of_csv(pa, file, types)
     if has_hex and (numbers := [f.name for f in table.schema if pa.types.is_integer(f.type)]):
@@ -93,12 +93,13 @@ def _of_json(pa: Any, path: Path, text: bytes, ids: Iterable[Any]) -> Any:
     """Return JSON lines as a table, times as text; `InputError` for identifiers that would be rounded."""
     import pyarrow.json
 
+    _check_objects(path, text)
     # pyarrow makes times of text, and two texts may be one time.
-    objects, options = _objects(path, text), pyarrow.json.ReadOptions(block_size=2 * _BLOCK)
-    table = pyarrow.json.read_json(pa.BufferReader(objects), options)
+    options = pyarrow.json.ReadOptions(block_size=2 * _BLOCK)
+    table = pyarrow.json.read_json(pa.BufferReader(text), options)
     if times := [(field.name, pa.string()) for field in table.schema if pa.types.is_temporal(field.type)]:
         as_text = pyarrow.json.ParseOptions(explicit_schema=pa.schema(times))
-        again = pyarrow.json.read_json(pa.BufferReader(objects), options, as_text)
+        again = pyarrow.json.read_json(pa.BufferReader(text), options, as_text)
         table = again.select(table.column_names)
     for name in {*ids}.intersection(table.column_names):
         if not pa.types.is_floating(table.schema.field(name).type):
@@ -136,8 +137,8 @@ def _csv_options(pa: Any, file: DataFile, types: dict[Any, Any]) -> tuple[Any, A
     )
 
 
-def _objects(path: Path, text: bytes) -> bytes:
-    """Return JSON lines; `InputError` for what crashes pyarrow or is not UTF-8, which it does not check."""
+def _check_objects(path: Path, text: bytes) -> None:
+    """Raise `InputError` for lines that crash pyarrow or are not UTF-8, which it does not check."""
     try:
         text.decode()
     except UnicodeDecodeError as error:
@@ -159,7 +160,6 @@ def _objects(path: Path, text: bytes) -> bytes:
                 f"{path}:{place}: lists or objects are nested more than {_DEEPEST} levels deep; numbers, "
                 "texts, and lists of numbers are needed. Leave that column out."
             )
-    return text
 
 
 def row_places(path: Path) -> Callable[[int], str]:

@@ -1,4 +1,11 @@
-"""Writing of Parquet and Arrow IPC files in parts."""
+"""Writing of Parquet and Arrow IPC files, block by block.
+
+`Queries` go in, all at once or some at a time. The file appears when all of it is written::
+
+    with writing(Path("train.arrow")) as add:
+        for block in blocks:
+            add(block)
+"""
 
 from __future__ import annotations
 
@@ -64,7 +71,7 @@ def write_parquet(q: Queries, path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path, *, group_bytes: int = _GROUP_BYTES) -> Iterator[Callable[[Queries], None]]:
-    """Open a Parquet or Arrow file that takes `Queries` in parts; the first part decides its columns.
+    """Open a Parquet or Arrow file that takes `Queries` block by block; the first decides its columns.
 
     It holds about ``group_bytes`` of features in memory, which become one batch, or group of rows.
     """

@@ -172,7 +172,10 @@ def _numbers(cells: Array, value: str, call: str) -> tuple[Float64Array, list[Pr
     try:
         values = floats_of(cells)
     except (TypeError, ValueError, OverflowError):
-        values = np.array([_number(cell) for cell in cells.tolist()])
+        values = np.full(len(cells), np.nan)
+        for row, cell in enumerate(cells.tolist()):
+            with suppress(TypeError, ValueError, OverflowError):
+                values[row] = floats_of([cell])[0]
     bad = np.flatnonzero(~np.isfinite(values)).tolist()
     lacks = "was not retrieved" if value == "score" else "is not judged"
     remedy = Advice("drop-documents", lacks=lacks)
@@ -181,13 +184,6 @@ def _numbers(cells: Array, value: str, call: str) -> tuple[Float64Array, list[Pr
     texts = ["missing" if is_empty(cell) else short_text(cell, 40) for cell in cells[bad].tolist()]
     problems = (f"the {value} is {text}; a finite number is needed" for text in texts)
     return values, [Problem(row, text, remedy) for row, text in zip(bad, problems, strict=True)]
-
-
-def _number(cell: Any) -> float:
-    try:
-        return float(floats_of([cell])[0])
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
 
 
 def _columns(

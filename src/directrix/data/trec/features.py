@@ -1,4 +1,11 @@
-"""Scores of several runs as features."""
+"""Scores of several runs as features.
+
+Runs and judgments go in. Out comes a table with one column per run and one row per retrieved document, as
+`Queries` in several forms::
+
+    scores = runs_as_features(["bm25.gz", "lm.gz"], "qrels.txt")
+    queries = scores.queries("percentile")
+"""
 
 from __future__ import annotations
 
@@ -176,6 +183,7 @@ def _sensitive(scores: Array, relevant: Array, bins: int) -> Float64Array:
     relevant = relevant[retrieved]
     if not len(values):
         return np.empty(0)
+    # Relevant and irrelevant documents have half of the mass each, unless there are none of one kind.
     counts = [np.bincount(place[relevant == kind], minlength=len(values)) for kind in (True, False)]
     mass = np.cumsum(sum(count / count.sum() for count in counts if count.any()))
     mass /= mass[-1]
@@ -184,6 +192,7 @@ def _sensitive(scores: Array, relevant: Array, bins: int) -> Float64Array:
     # The share of F below each gap.
     below = np.append(0.0, mass[:-1])
     if len(gaps) > bins:
+        # Each wanted share takes the nearer of the gaps on both sides of it; a gap may serve several.
         wanted = np.arange(bins) / bins
         after = np.clip(np.searchsorted(below, wanted), 1, len(gaps) - 1)
         nearer = np.where(wanted - below[after - 1] <= below[after] - wanted, after - 1, after)
@@ -227,19 +236,19 @@ def runs_as_features(
     >>> model = StumpModel(train.thresholds(50))  # doctest: +SKIP
     """
     depth = whole(depth, "depth")
-    judged = qrels if isinstance(qrels, Qrels) else read_trec_qrels(qrels)
+    judgments = qrels if isinstance(qrels, Qrels) else read_trec_qrels(qrels)
     tops, files = [], []
     for source in [runs] if isinstance(runs, Run | str | os.PathLike) else runs:
         run = source if isinstance(source, Run) else read_trec_run(source)
         files.append(run.tag if isinstance(source, Run) else short_name(Path(source)))
         check_magnitude(run)
-        check_overlap(run, judged)
+        check_overlap(run, judgments)
         tops.append(_top(run, depth))
     if not tops:
         raise InputError("there are no runs; at least one is needed, e.g. runs_as_features([run], qrels).")
     retrieved = dict.fromkeys(topic for run in tops for topic in run.query_ids)
-    topics = [topic for topic in judged.query_ids if topic in retrieved]
-    everything = join_runs(tops, judged, topics)
+    topics = [topic for topic in judgments.query_ids if topic in retrieved]
+    everything = join_runs(tops, judgments, topics)
     relevant = np.add.reduceat(everything.labels > 0.0, everything.qptr[:-1], dtype=np.int64)
     pool = everything.only(everything.is_retrieved)
     scores = pool.scores.astype(np.float32)
@@ -257,7 +266,7 @@ def runs_as_features(
         n_relevant=relevant,
         floor=np.array([_floor(column) for column in scores.T], dtype=np.float32),
         unjudged=tuple(topic for topic in retrieved if topic not in in_pool),
-        unretrieved=tuple(topic for topic in judged.query_ids if topic not in in_pool),
+        unretrieved=tuple(topic for topic in judgments.query_ids if topic not in in_pool),
     )
 
 

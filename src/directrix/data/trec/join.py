@@ -1,4 +1,12 @@
-"""A run and relevance judgments, joined for measures."""
+"""A run and relevance judgments, joined for measures.
+
+A run and judgments go in. Out come scores, labels and query boundaries, which every measure takes::
+
+    judged = join_trec("run.txt", "qrels.txt")
+    measure(judged.scores, judged.labels, judged.qptr)
+
+Files that do not belong together are noticed here: by queries, by documents, and by how names are spelled.
+"""
 
 from __future__ import annotations
 
@@ -179,8 +187,8 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     # A sequence was chosen from runs and judgments that have been checked.
     if isinstance(queries, str):
         check_overlap(run, qrels)
-        judged = set(qrels.query_ids)
-        in_both = tuple(query for query in run.query_ids if query in judged)
+        in_qrels = set(qrels.query_ids)
+        in_both = tuple(query for query in run.query_ids if query in in_qrels)
         queries = in_both if queries == "both" else qrels.query_ids
     pool = join_runs([run], qrels, queries, "run")
     scores = np.where(pool.is_retrieved, pool.scores[:, 0], -np.inf)

@@ -103,8 +103,8 @@ def join_runs(
             ranking = slice(0, 0) if q is None else slice(run.qptr[q], run.qptr[q + 1])
             rows = [row_of.setdefault(name, len(row_of)) for name in run.doc_ids[ranking]]
             retrieved.append((rows, run.scores[ranking]))
-        judged = {} if qrels is None or query not in in_qrels else qrels.rows_of(in_qrels[query])
-        names = [*row_of, *(name for name in judged if name not in row_of)]
+        row_in_qrels = {} if qrels is None or query not in in_qrels else qrels.rows_of(in_qrels[query])
+        names = [*row_of, *(name for name in row_in_qrels if name not in row_of)]
         of_runs = np.full((len(names), len(runs)), np.nan)
         for column, (rows, values) in enumerate(retrieved):
             of_runs[rows, column] = values
@@ -112,7 +112,7 @@ def join_runs(
             by_name = sorted(range(len(names)), key=names.__getitem__, reverse=order == "descending")
             names, of_runs = [names[row] for row in by_name], of_runs[by_name]
         doc_ids += names
-        judged_rows += [judged.get(name, -1) for name in names]
+        judged_rows += [row_in_qrels.get(name, -1) for name in names]
         scores.append(of_runs)
         sizes.append(len(names))
     # Documents without a judgment take row -1, which is the last one: the label 0, and no judgment.

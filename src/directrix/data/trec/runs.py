@@ -1,4 +1,11 @@
-"""TREC runs and relevance judgments: reading, writing, and conversion from frames."""
+"""TREC runs and relevance judgments: reading, writing, and conversion from frames.
+
+Files, frames or dicts go in. Runs and judgments come out, as flat arrays grouped by query:
+
+>>> run = Run.from_frame({"401": {"D1": 7.25, "D2": 9.5}}, tag="bm25")
+>>> run.query_ids, run.qptr.tolist(), run.scores.tolist()
+(('401',), [0, 2], [7.25, 9.5])
+"""
 
 from __future__ import annotations
 
