@@ -94,9 +94,6 @@ ROLES = {
 }
 """All roles of columns. Options of the command line and the recognition of columns follow this table."""
 
-KNOWN = {key: role.recognized for key, role in ROLES.items()}
-"""The names by which a column is recognized, in the order of search."""
-
 INDEX = re.compile(r"(__index_level_\d+__|Unnamed: \d+)?")
 """Names of a column in which pandas stores its index: in Parquet, and in CSV, where reading it names it."""
 
@@ -109,7 +106,7 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """Names of columns given by the user; None: the first of `KNOWN` that exists, and all other columns."""
+    """Names of columns given by the user; None: the first recognized name, for features all other columns."""
 
     qid: Hashable | None = None
     label: Hashable | None = None
@@ -163,7 +160,7 @@ def kind_of(columns: Sequence[Any], names: ColumnNames) -> str:
     present = names.within(columns)
     # A name given by the user goes before the recognized ones.
     label, doc_id, score = (
-        next((name for name in (getattr(present, key), *KNOWN[key]) if name in columns), None)
+        next((name for name in (getattr(present, key), *ROLES[key].recognized) if name in columns), None)
         for key in ("label", "doc_id", "score")
     )
     if score is not None and label is None:
@@ -224,7 +221,7 @@ def find(
 
     Raises `InputError` if there is none, with all columns and the nearest one, or if two have the name.
     """
-    wanted = (candidates or KNOWN[key]) if asked is None else (asked,)
+    wanted = (candidates or ROLES[key].recognized) if asked is None else (asked,)
     name = next((name for name in wanted if name in columns), None)
     if name is None:
         if optional and asked is None:

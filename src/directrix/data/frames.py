@@ -1,7 +1,7 @@
 """Features of any kind: arrays, sparse matrices, frames (narwhals) and dicts, also with categories.
 
-Anything that holds features goes in. Checked features come out: C-contiguous float32 or float64, or canonical CSR,
-with categories as the positions of their names:
+Anything that holds features goes in. Checked features come out: C-contiguous float32 or float64, or canonical
+CSR, with categories as the positions of their names:
 
 >>> encoded({"size": [1.0, 2.0], "color": ["red", "blue"]}, also=["color"])
 ({'size': [1.0, 2.0], 'color': array([1., 0.])}, {'color': ('blue', 'red')})

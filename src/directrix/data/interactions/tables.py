@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.checks import floats_of, is_missing
-from directrix.data.columns import KNOWN, ColumnNames, find
+from directrix.data.columns import ROLES, ColumnNames, find
 from directrix.data.file import DataFile
 from directrix.data.frames import array_of, by_column, cells_of, columns_of, encoded, matrix_of
 from directrix.data.grouping import run_starts
@@ -53,7 +53,7 @@ class Reader:
     def columns(self, table: Any, what: str) -> dict[Any, Any]:
         """Return the columns of a frame, dict or file by their names; identifiers of a file are text."""
         if isinstance(table, str | os.PathLike):
-            ids = {name for key in self.numbers for name in (self._names.get(key), *KNOWN[key])}
+            ids = {name for key in self.numbers for name in (self._names.get(key), *ROLES[key].recognized)}
             table = DataFile(table, ColumnNames(categorical=(*(ids - {None}), *self.categorical))).table()
         columns_by_name = columns_of(table, what, "a frame, dict of columns or path is needed")
         sizes = {name: _size(column) for name, column in columns_by_name.items()}

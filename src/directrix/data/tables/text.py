@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from directrix.data.columns import KNOWN
+from directrix.data.columns import DOC, QUERY
 from directrix.data.file import SEPARATORS, DataFile
 from directrix.data.files import open_data, readable, stream_blocks, to_number
 from directrix.errors import InputError
@@ -48,7 +48,7 @@ class _Watched(io.RawIOBase):
 def read_columns(pa: Any, file: DataFile) -> Any:
     """Return a file as a table; identifiers are text, which keeps 007, or integers if all are."""
     names, categorical = file.columns, file.columns.categorical or ()
-    identifiers = {names.qid, names.doc_id, *KNOWN["qid"], *KNOWN["doc_id"]}
+    identifiers = {names.qid, names.doc_id, *QUERY, *DOC}
     if file.text_form == "jsonl":
         with open_data(file.path) as text:
             return _fixed(pa, _of_json(pa, file.path, text.read(), identifiers.union(categorical)))
