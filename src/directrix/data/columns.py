@@ -131,6 +131,7 @@ class ColumnNames:
 
     def within(self, columns: Sequence[Any]) -> ColumnNames:
         """Return the names that a table has, because a command names the columns of all its tables."""
+        # Names of several columns stay: one that a table lacks is an error.
         absent: dict[str, Any] = {
             key: None for key in OPTIONS if not ROLES[key].is_list and getattr(self, key) not in columns
         }
@@ -234,6 +235,7 @@ def find(
                 f"{what}: columns are separated by {other!r}; CSV needs ',' (and decimal points), TSV a tab. "
                 "Write it again, e.g. frame.to_csv(path, index=False)."
             )
+        # The cutoff of one half finds names with a wrong letter, and leaves out others.
         near = difflib.get_close_matches(str(asked), list(map(str, columns)), n=1, cutoff=0.5)
         raise InputError(
             f"{what}: there is no column {in_words(map(str, wanted), 'or')}; "
@@ -278,6 +280,7 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
 def check_names(names: Iterable[str], what: str) -> None:
     """Raise `InputError` for a name with half of a character, which no file and no terminal can hold."""
     for name in names:
+        # Few names are not ASCII, so most are not searched letter by letter.
         if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
             raise InputError(
                 f"{what}: {short_text(name)} has half of a character (a lone surrogate). Rename it."

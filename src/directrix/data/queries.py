@@ -190,6 +190,7 @@ class Queries:
     def scaled(self, scale: Any) -> Queries:
         """Return the same queries with scaled features; a union of scales has more columns than names."""
         if self.held == "file":
+            # Features in a file are scaled each time they are read.
             features = self.features.scaled(scale.apply, self.qptr, scale.n_columns)
         else:
             features = scale.apply(self.features, self.qptr)
@@ -249,6 +250,7 @@ class Queries:
         (('b', 'a'), array([0, 2, 3]), array([1., 2., 0.]))
         """
         names = names_of(X) or None if feature_names is None else feature_names
+        # Names are read first, because encoding turns a frame with categories into a dict.
         X, by_name = encoded(X)
         categories = by_column(by_name, list(X)) if by_name else None
         features = check_features(X, missing)
@@ -259,6 +261,7 @@ class Queries:
             counts = weights_of(counts, n_docs, "counts", "document")
         rows, qptr, query_ids = rows_by_query(qid, group, n_docs)
         docs = None if doc_ids is None else document_ids(doc_ids, n_docs)
+        # Rows that are grouped already are not copied.
         if not np.array_equal(rows, np.arange(n_docs)):
             features, labels = features[rows], labels[rows]
             docs, counts = (None if values is None else values[rows] for values in (docs, counts))
@@ -374,6 +377,7 @@ class Queries:
                 f"{has}; features that stay in a file get no further columns.",
                 Advice("in-memory"),
             )
+        # Further columns without entries cost nothing in CSR.
         if is_sparse(self.features):
             features = type(self.features)(arrays_of(self.features), shape=(self.n_docs, n_features))
         else:

@@ -130,6 +130,7 @@ def column_reader(X: Any) -> Callable[[int], Float64Array]:
     if not is_sparse(X):
         return lambda f: np.asarray(X[:, f], dtype=np.float64)
     absent = absent_values(X)
+    # CSC has the entries of each column together.
     columns = csr_of(X).tocsc()
 
     def column(f: int) -> Float64Array:
@@ -145,6 +146,7 @@ def with_entries(X: Any, data: Array, absent: Float64Array) -> Any:
     """Return sparse features with other entries in the same positions: CSR if the absent ones are 0."""
     from scipy.sparse import csr_array
 
+    # The positions stay, so they are shared with the features.
     csr = csr_array((data, X.indices, X.indptr), shape=X.shape)
     return ScaledCsr(csr, absent) if absent.any() else csr
 

@@ -102,7 +102,6 @@ def make_cubic(  # noqa: PLR0913 - each one is a property of the data
     features -= 1.0
     monomials = _monomials(n_features, n_monomials, rng)
     scores = _polynomial(features, monomials, rng.uniform(-1.0, 1.0, len(monomials)))
-    # Labels are cut from the scores of all documents together, so queries differ in their labels.
     cuts = np.quantile(scores, np.cumsum(chances)[:-1])
     labels = np.searchsorted(cuts, scores, side="right").astype(np.float64)
     is_noisy = rng.random(n_docs) < label_noise

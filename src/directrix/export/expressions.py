@@ -104,6 +104,7 @@ class Language(ABC):
             for i, entry in enumerate(inputs)
             if not entry.is_feature or entry.missing is not None
         }
+        # Columns that are not plain features become a layer of their own, so that their text is written once.
         if first:
             steps.append(first)
             columns = [
@@ -123,6 +124,7 @@ class Language(ABC):
             )
             sums = [self.column(f"{prefix}{j}_sum") for j in units]
             before = [f" + {column}" for column in columns] if model.adds_inputs(layer) else [""] * len(bias)
+            # Sums are a layer of their own, because an activation uses its sum more than once.
             zero = self.number(0.0)
             active = (
                 f"tanh({total})"

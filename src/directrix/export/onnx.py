@@ -61,6 +61,7 @@ def _write(formula: Formula) -> bytes:
     results = {"score": total}
     if formula.calibration is not None:
         results["probability"] = _probability(graph, formula.calibration, total)
+    # Sums are columns, and results have one dimension.
     for name, column in results.items():
         graph.nodes.append(helper.make_node("Squeeze", [column, graph.constant(np.array([1]))], [name]))
     features = helper.make_tensor_value_info("features", onnx.TensorProto.FLOAT, ["n", formula.n_features])
@@ -105,6 +106,7 @@ def _columns(graph: _Graph, inputs: tuple[Input, ...]) -> str:
     if any(entry.kind == "knots" for entry in inputs):
         values = graph("Concat", *(_column(graph, raw, i, entry) for i, entry in enumerate(inputs)), axis=1)
     elif not all(entry.is_feature for entry in inputs):
+        # All columns are computed together, by constants of one row.
         is_log = np.array([[entry.kind == "log" for entry in inputs]])
         if is_log.any():
             values = graph("Where", is_log, _log(graph, raw), raw)
@@ -123,6 +125,7 @@ def _column(graph: _Graph, raw: str, place: int, entry: Input) -> str:
         x = _log(graph, x) if entry.kind == "log" else x
         return graph("Mul", graph("Sub", x, np.array([[entry.center]])), np.array([[entry.factor]]))
     knots, scores = np.array(entry.knots), np.array(entry.scores)
+    # A single knot gives its score everywhere; the product gives it the shape of the column.
     if len(knots) == 1:
         return graph("Add", graph("Mul", x, np.array([[0.0]])), np.array([[scores[0]]]))
     # Each piece between two knots contributes its slope times the length that lies below the value.
@@ -133,6 +136,7 @@ def _column(graph: _Graph, raw: str, place: int, entry: Input) -> str:
 
 
 def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
+    # The curve is a logistic function, or a line through knots with a small share of a rising function.
     t = graph("Add", graph("Mul", score, np.array(calibration.slope)), np.array(calibration.intercept))
     if not calibration.knots:
         return graph("Sigmoid", t)
@@ -158,6 +162,7 @@ def _trees(graph: _Graph, trees: Trees) -> str:
             values.extend(column)
         tree_ids += [number] * len(rows)
         node_ids += range(len(rows))
+        # A tree has one leaf more than splits, and its leaves are the last nodes.
         leaf_trees += [number] * (len(nodes) // 2 + 1)
         leaf_nodes += range(len(nodes) // 2, len(nodes))
     scores = graph(

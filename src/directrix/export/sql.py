@@ -73,6 +73,7 @@ class Sql(Language):
             return _Case(0, [], self.number(value))
 
         def split(branch: TreeSplit, left: _Case, right: _Case) -> _Case:
+            # The deeper side continues the list of branches, so that only the other one is nested.
             is_left_first = left.depth <= right.depth
             first, last = (left, right) if is_left_first else (right, left)
             case = f"WHEN {self._goes(branch, left=is_left_first)} THEN {first.text}"
@@ -114,6 +115,7 @@ def _write(formula: Formula) -> bytes:
     for number, step in enumerate(steps, start=1):
         columns = ",\n".join(f"{text} AS {quoted(name)}" for name, text in step.items())
         select = f"SELECT *,\n{columns}\nFROM {table} AS {_BEFORE}"
+        # Otherwise a database may repeat the text of a layer wherever a later layer uses it.
         layers.append(f"directrix_{number} AS MATERIALIZED (\n{select})")
         table = f"directrix_{number}"
     before = "WITH " + ",\n".join(layers) + "\n" if layers else ""

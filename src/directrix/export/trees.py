@@ -146,6 +146,7 @@ def nested(
                 f"tree {number} has more than {DEEPEST} levels, which nested text cannot hold; choose "
                 "onnx, xgboost or lightgbm, or train fewer leaves, e.g. num_leaves=63."
             )
+        # Children come after their parents, so from the end they are built first.
         for place, node in reversed([*enumerate(nodes)]):
             is_leaf = node.split is None
             built[place] = (
@@ -170,6 +171,7 @@ def tree_scores(
             node, rows = waiting.pop()
             outcome = step(node, rows)
             if isinstance(outcome, tuple):
+                # All rows that reach a node are tested at once.
                 is_left, left, right = outcome
                 waiting += [(left, rows[is_left]), (right, rows[~is_left])]
             else:

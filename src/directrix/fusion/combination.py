@@ -102,6 +102,7 @@ class Combination:
         totals = np.sum([weight * column for weight, column in columns], axis=0)
         if self.kind == "combmnz":
             totals = totals * (~np.isnan(pool.scores)).sum(axis=1)
+        # A run of weight 0 adds no documents.
         is_ranked = (~np.isnan(pool.scores))[:, np.array(self.weights) > 0.0].any(axis=1)
         return _in_float32(np.where(is_ranked, totals, -np.inf), pool.qptr)
 
@@ -166,6 +167,7 @@ def _by_run(
     for first, last in pairwise(pool.qptr.tolist()):
         for i in range(len(pool.tags)):
             s = pool.scores[first:last, i]
+            # Statistics are those of the documents that the run retrieved.
             has = ~np.isnan(s)
             if has.any():
                 values = values_of(s[has])

@@ -76,6 +76,7 @@ class Fusion:
         """
         if all(map(is_possible, self.of_class.values())):
             return self
+        # A combination that depends on the class of a query has no single configuration.
         common = [(row, row.combination) for row in self.rows if row.combination is not None]
         possible = [(row, combination) for row, combination in common if is_possible(combination)]
         if not possible:
@@ -99,8 +100,10 @@ class Fusion:
             )
         pool = pool_of({name: by_name[name] for name in self.names})
         scores = Chosen(self.of_class).scores(pool, classes_of(pool, classes))
+        # Documents are sorted by query, then by score; equal scores keep the order of the pool.
         query = np.repeat(np.arange(len(pool.query_ids)), np.diff(pool.qptr))
         rows = np.lexsort((-scores, query))
+        # Documents that only runs of weight 0 retrieved have the score -inf, and are left out.
         rows = rows[np.isfinite(scores[rows])]
         qptr = np.searchsorted(query[rows], np.arange(len(pool.query_ids) + 1)).astype(np.int64)
         return Run(tag, pool.query_ids, qptr, object_array(pool.doc_ids[rows]), scores[rows])
@@ -110,6 +113,7 @@ class Fusion:
         """Sentence on whether the chosen method beats the best run, in cross-validation."""
         if self.method == BEST_RUN:
             return "your best run alone; no combination is used"
+        # Only a gain whose interval excludes 0 is shown by the data.
         gain = next(row.over_best_run for row in self.rows if row.method == self.method)
         shown = "shown" if gain.differs and gain.difference > 0.0 else "not shown"
         return (
@@ -143,6 +147,7 @@ class Fusion:
             "two-sided paired t-test, of each pair alone.",
             f"chosen: {self.verdict}; the highest of several tested values is slightly too high.",
         ]
+        # Two runs have one line of weights, whose best piece is an interval.
         if self.interval is not None:
             low, high = self.interval
             second = self.names[1]

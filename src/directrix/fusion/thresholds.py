@@ -81,6 +81,7 @@ class RunThresholds:
                 f"the thresholds are those of the runs {' '.join(self.tags)}, and {' '.join(scores.tags)} "
                 "were given; the same runs in the same order are needed."
             )
+        # A value in float32 exceeds a threshold in float64 if it is larger as a float64.
         x = scores.queries(self.form).features
         steps = [np.searchsorted(row, x[:, f].astype(np.float64)) for f, row in enumerate(self.values)]
         return np.where(np.isnan(scores.scores), 0, np.stack(steps, axis=1))

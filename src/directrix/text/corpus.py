@@ -29,6 +29,7 @@ def numbered(
     """
     places: dict[str, str] = {}
     numbers: defaultdict[str, int] = defaultdict()
+    # A word gets the next number when it is first seen.
     numbers.default_factory = numbers.__len__
     # Each field has the numbers of its words, the documents that have it, and their numbers of words.
     of_field = {name: (array("i"), array("q"), array("q")) for name in fields or ()}
@@ -130,6 +131,7 @@ class Corpus:
         InputError
             If there is no such field or analyzer.
         """
+        # Terms are computed when they are first needed, and kept.
         if (field, analyzer) not in self._known:
             if field not in self.text_fields:
                 raise InputError(f"there is no field {field!r}; choose one of {', '.join(self.text_fields)}.")

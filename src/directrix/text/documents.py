@@ -27,9 +27,12 @@ from directrix.data.grouping import check_identifiers, identifier_text
 from directrix.data.tables.text import TO_UTF8, row_places
 from directrix.errors import Advice, InputError, short_text, warn
 
+# A tag of TREC text, such as <DOCNO> or </P>.
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^<>]*>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# Topics of TREC repeat the name of a field in its text, as in "Number: 301".
 _LABEL = re.compile(r"^\s*(?:number|topic|description|narrative)\s*:", re.IGNORECASE)
+# A line of SMART text that begins a document, such as ".I 7", or a field, such as ".T".
 _SMART = re.compile(r"\.([A-Z])(?:\s+(\S+))?\s*")
 _SMART_FIELDS = {"T": "title", "A": "authors", "B": "source", "K": "keywords", "W": "text"}
 _TOPIC_FIELDS = {"desc": "description", "narr": "narrative"}
@@ -73,6 +76,7 @@ def _smart(path: Path) -> Iterator[Document]:
     fields: dict[str, list[str]] = {}
     for number, line in _lines(path):
         mark = _SMART.fullmatch(line)
+        # A field's mark is alone on its line. With more words, the line is text.
         if mark is None or (mark[2] and mark[1] != "I"):
             if field:
                 fields.setdefault(field, []).append(line)
@@ -184,6 +188,7 @@ def query_texts(given: Any, field: str | None = None, id_column: str | None = No
         If a query has no identifier or occurs twice, or the field is missing.
     """
     queries: dict[str, str] = {}
+    # Topics of TREC have a title, and other files a query, a text or a question.
     wanted = _QUERY_TEXTS if field is None else (field,)
     for place, name, fields in _checked(_Reader("qid", id_column).records(given), "query"):
         text = next((fields[key] for key in wanted if key in fields), None)
@@ -211,6 +216,7 @@ def _checked(records: Iterable[Document], what: str) -> Iterator[Document]:
         if any(_REPLACED in text for text in record.fields.values()):
             first, n_replaced = first or record.place, n_replaced + 1
         yield record
+    # The warning follows the last document, when their number is known.
     if n_replaced:
         others, damaged = (
             (f" and {n_replaced - 1} more", f"these {what}s") if n_replaced > 1 else ("", f"this {what}")
@@ -291,6 +297,7 @@ class _Reader(NamedTuple):
 
     def _of_file(self, file: DataFile) -> Iterator[Document] | None:
         """Return the documents of a file; None if its form is not known."""
+        # The name of a table decides before its content, because its text may begin like markup.
         path, content = file.path, file.content
         if not (ARROW.is_named(path) or content in ARROW.contents or COLUMNS.is_named(path)):
             if (kind := markup_of(path, self.key)) is not None:

@@ -72,6 +72,7 @@ class TextFeatures:
             judgments = qrels_of(qrels)
             check_overlap(run, judgments)
             judged = {name: judgments.of_query(q) for q, name in enumerate(judgments.query_ids)}
+        # Another run is checked too, because one of another collection gives all documents one score.
         for other in others:
             check_overlap(run, other)
         used = [q for q, name in enumerate(run.query_ids) if judged is None or name in judged]
@@ -131,6 +132,7 @@ class TextFeatures:
                     out[:, column] = _scores(source, name, docs)
                 continue
             formula, field, analyzer = source
+            # A query is matched once for all formulas of a field and an analyzer.
             if (field, analyzer) not in matched:
                 matched[field, analyzer] = _matched(self.index, self.texts[name], field, analyzer, rows)
             out[:, column] = FORMULAS[formula](matched[field, analyzer])
@@ -144,6 +146,7 @@ def _matched(index: Corpus, text: str, field: str, analyzer: str, rows: Int64Arr
     in_query = Counter(words)
     place = {word: i for i, word in enumerate(in_query)}
     numbers_of_terms = np.array([numbers.get(word, -1) for word in in_query], dtype=np.int64)
+    # Neighbors are counted by pairs of terms, in the order of the query.
     follows = np.zeros((len(place), len(place)), dtype=np.bool_)
     for first, second in pairwise(words):
         follows[place[first], place[second]] = True

@@ -87,6 +87,7 @@ def bm25(m: Matched, k1: float, b: float) -> Float64Array:
     Here :math:`\mathrm{idf}_t = \ln(1 + (N - n_t + 1/2) / (n_t + 1/2))`. Robertson and Zaragoza (2009),
     Equation 3.15, in the form of Lucene: Kamphuis et al. (2020), Section 2.
     """
+    # If all documents are empty, or k1 is 0, the bounds of 1e-300 keep the quotients defined.
     saturation = k1 * (1.0 - b + b * m.lengths / max(m.field.mean_length, 1e-300))
     return (m.tf / (m.tf + np.maximum(saturation, 1e-300)[:, None])) @ (m.in_query * m.idf)
 
@@ -116,6 +117,7 @@ def cosine(m: Matched) -> Float64Array:
 
     0 if either has no weight. Manning, Raghavan and Schütze (2008), Section 6.3, "ltc.ltc".
     """
+    # A term that no document has is in no document's vector, so its weight is 0.
     query = np.where(m.df > 0, (1.0 + np.log(m.in_query)) * np.log(m.field.n_docs / np.maximum(m.df, 1)), 0.0)
     norms = m.field.vector_lengths[m.rows] * np.linalg.norm(query)
     return np.asarray(np.divide(m.weights @ query, norms, out=np.zeros(len(norms)), where=norms > 0.0))

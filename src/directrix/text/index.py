@@ -35,6 +35,7 @@ _TEXTS = {
     "doc_ids": [str],
     "words": [str],
 }
+# The file has the same bytes on all machines: integers of 32 and of 64 bits, little-endian.
 _IDS, _OFFSETS = "<i4", "<i8"
 _DAMAGE = (
     *(zipfile.BadZipFile, KeyError, TypeError, ValueError, OverflowError, EOFError),
@@ -50,6 +51,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 def _arguments(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
     """Return the arguments of `Index`; raise one of `_DAMAGE` if the parts do not fit together."""
+    # Without compression, no small file can fill the memory.
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
         raise ValueError("its parts are compressed")
     if sum(entry.file_size for entry in archive.infolist()) > size:
@@ -65,6 +67,7 @@ def _arguments(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
     for number, name in enumerate(header["fields"]):
         ids = _array(archive, f"ids_{number}", _IDS)
         offsets = _array(archive, f"offsets_{number}", _OFFSETS)
+        # Kernels follow offsets and numbers of words without checking them.
         fits = len(offsets) == len(doc_ids) + 1 and offsets[0] == 0 and offsets[-1] == len(ids)
         if not (fits and (offsets[1:] >= offsets[:-1]).all() and ids.min(initial=0) >= 0):
             raise ValueError(f"the offsets of field {name} do not fit its words")
@@ -98,6 +101,7 @@ def scorer(terms: FieldTerms, k1: float, b: float) -> Any:
         raise InputError("the field has no term in any document; choose another field or analyzer.")
     lists = ids.tolist()
     retriever = bm25s.BM25(method="lucene", k1=k1, b=b)
+    # Terms are known by their numbers, so the vocabulary of bm25s has those as words.
     tokens = bm25s.tokenization.Tokenized(
         ids=[lists[first:last] for first, last in pairwise(offsets.tolist())],
         vocab={str(term): term for term in range(terms.n_terms)},
@@ -233,6 +237,7 @@ class Index(Corpus):
         """
         path = path_of(path)
         with readable(path), path.open("rb") as file:
+            # All ZIP files begin with these bytes.
             if file.read(2) != b"PK":
                 raise InputError(
                     f"{path} is not an index; a file that `Index.save` wrote is needed.",

@@ -37,6 +37,7 @@ from directrix.errors import Advice, InputError, warn
 from directrix.parameters import check_choice, whole
 from directrix.types import Array, Float64Array
 
+# The labels of the usual kinds of events in shops, if the user gives none.
 GRADES = {"view": 0, "click": 1, "cart": 2, "purchase": 3}
 
 
@@ -97,6 +98,7 @@ class Interactions(Queries):
         return self._split(moment(at, "at"), np.inf)
 
     def _split(self, at: float, until: float) -> tuple[Interactions, Interactions]:
+        # Training queries have all their labels before the time, and test queries are decided from it on.
         sides = self.ends < at, (self.times >= at) & (self.times < until)
         for chosen, which in zip(sides, ("before", "from"), strict=True):
             if not chosen.any():
@@ -127,6 +129,7 @@ class Interactions(Queries):
         n_periods = whole(k, "k") + 1
         if n_periods > len(np.unique(self.times)):
             raise InputError(f"k={k} needs {n_periods} different decisions; there are fewer. Type e.g. k=1.")
+        # The last test part has no end.
         cuts = [*self.times[np.arange(1, n_periods) * self.n_queries // n_periods], np.inf]
         return (self._split(at, until) for at, until in itertools.pairwise(cuts))
 
@@ -136,6 +139,7 @@ class Interactions(Queries):
         Training queries of other users may be later than a test query, as in most papers on recommendation;
         `split` separates by time.
         """
+        # Queries are in the order of time, so the largest position is the last query of a user.
         _, user = np.unique(self.users.astype(str), return_inverse=True)
         last = np.zeros(int(user.max(initial=0)) + 1, dtype=np.int64)
         np.maximum.at(last, user, np.arange(self.n_queries))
@@ -245,6 +249,7 @@ def _lists(
     positive, lowest = _positive(log, lists, past.n_items)
     if table is not None and table.keys is not None:
         _warn_of_unlisted(log, table, lists, past.n_items)
+    # With one decision for all, each user has one list, which cannot follow another.
     elif decision is None:
         _warn_of_late(positive, lowest, lists, past)
     return lists, past, _pool(table, lists, past, positive, *sample)
@@ -321,6 +326,7 @@ def _positive(log: EventTable, lists: Decisions, n_items: int) -> tuple[Candidat
     starts = run_starts(pairs[order])
     ends = np.append(starts, len(order))[1:] - 1
     pairs = pairs[order[starts]]
+    # The first event of each pair has its highest grade, and the last one its lowest.
     positive = CandidateRows(pairs // n_items, pairs % n_items, grades[order[starts]], np.ones(len(pairs)))
     return positive, grades[order[ends]]
 
@@ -385,6 +391,8 @@ def _pool(
 
 def _warn_of_late(positive: CandidateRows, lowest: Float64Array, lists: Decisions, past: History) -> None:
     """Warn of lists that only follow earlier ones; ``lowest`` is the lowest grade of an item in its list."""
+    # An event is late if the user had one of a lower grade with the item before, such as a click before a
+    # purchase.
     is_late = past.lowest_grades(positive.of, lists.users[positive.of], positive.item) < lowest
     others = np.bincount(positive.of[~is_late], minlength=len(lists.times))
     if alone := int((np.bincount(positive.of, minlength=len(others)) > others)[others == 0].sum()):
@@ -437,6 +445,7 @@ def _features(
     missing: str,
 ) -> Array:
     """Return the features of all candidates, (n_docs, n_features)."""
+    # Counts of events need float32 alone; a table in float64 keeps its bits.
     dtype = np.result_type(np.float32, *(table.matrix.dtype for table in tables))
     check_room(
         len(pool.of) * n_features * dtype.itemsize,

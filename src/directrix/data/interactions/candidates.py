@@ -44,6 +44,7 @@ def of_lists(
     pool.grade[at] = positive.grade[where]
     if m is None:
         return pool
+    # Items with an event always stay, and some of the others are drawn.
     is_kept = np.zeros(len(pairs), dtype=bool)
     is_kept[at] = True
     other = np.flatnonzero(~is_kept)

@@ -59,6 +59,7 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
     keys = users = reader.number(columns, "session" if by == "session" else "user", "events")
     if by == "session":
         if reader.find(columns, "user", "events", optional=True) is None:
+            # Without a column of users, sessions have the history.
             reader.numbers["user"] = reader.numbers["session"]
         else:
             users = reader.number(columns, "user", "events")
@@ -73,6 +74,7 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
         kind_names = numbers.names
         grade = check_labels([*grades.values()], place=lambda i: f"grades[{kind_names[i]!r}]")
         kinds = reader.number(columns, "event", "events")
+        # Kinds with a grade have the first numbers, and kinds that only events have follow.
         if len(numbers.names) > len(grade):
             unknown = [repr(name) for name in numbers.names[len(grade) :]]
             raise InputError(
@@ -124,6 +126,7 @@ def lists_of(
     """Group the events, or the candidates of lists, and determine the decision of each list."""
     rows: Any = table if table is not None and table.keys is not None else None
     keys = [log.keys] if rows is None else [log.keys, rows.keys]
+    # Lists have the identifiers of the tables, integers if all of them are.
     names = object_array(reader.numbers["session" if by == "session" else "user"].identifiers)
     if by == "day":
         # A key then stands for a user and a day.

@@ -53,6 +53,7 @@ class Reader:
     def columns(self, table: Any, what: str) -> dict[Any, Any]:
         """Return the columns of a frame, dict or file by their names; identifiers of a file are text."""
         if isinstance(table, str | os.PathLike):
+            # Identifiers of a file are read as text, so that 007 stays 007.
             ids = {name for key in self.numbers for name in (self._names.get(key), *ROLES[key].recognized)}
             table = DataFile(table, ColumnNames(categorical=(*(ids - {None}), *self.categorical))).table()
         columns_by_name = columns_of(table, what, "a frame, dict of columns or path is needed")
@@ -138,6 +139,8 @@ class FeatureTable(NamedTuple):
         starts = run_starts(keys[order])
         distinct, moments = np.unique(times, return_inverse=True)
         width = len(distinct) + 1
+        # Key and rank of the time are one number, so that one search finds the last row of a key before a
+        # decision.
         of_rows = keys[order] * width + moments[order]
         if len(same := np.flatnonzero(of_rows[1:] == of_rows[:-1])):
             fix = ", and there is no column of times. Add a column time, or keep one row per key."
@@ -148,6 +151,8 @@ class FeatureTable(NamedTuple):
         place = np.searchsorted(of_rows, asked * width + before) - 1
         key, has_key = place_in(keys[order][starts], asked)
         exists = has_key & (place >= starts[key])
+        # A key with several rows may have become known later. A single row that is too late is the sign of a
+        # table of the present.
         is_single = np.diff(starts, append=len(order)) == 1
         if len(late := np.flatnonzero(has_key & ~exists & is_single[key])):
             row = order[starts[key[late[0]]]]
@@ -171,6 +176,7 @@ def _combined(table: list[Int64Array], asked: list[Int64Array]) -> tuple[Int64Ar
         return table[0], asked[0]
     width = int(max(table[1].max(initial=0), asked[1].max(initial=0))) + 1
     pairs, keys = np.unique(table[0] * width + table[1], return_inverse=True)
+    # A pair that the table lacks gets a number that no row has.
     place, exists = place_in(pairs, asked[0] * width + asked[1])
     return keys, np.where(exists, place, len(pairs))
 

@@ -252,6 +252,7 @@ class BlockParser:
         n_values = max(n_entries, 0)
         columns, values = np.zeros(n_values, dtype=np.int32), np.zeros(n_values, dtype=self.dtype)
         indptr = np.zeros(n_lines + 1 if as_csr else 0, dtype=np.int64)
+        # These are rows, places and spans of numbers, of which the kernel mostly writes a few.
         hard = np.empty((room, 4), dtype=np.int64)
         errors = np.zeros((kernel.MAX_ERRORS, 4), dtype=np.int64)
         totals = np.zeros(kernel.N_TOTALS, dtype=np.int64)

@@ -132,6 +132,7 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
 
     Features are not used. If only errors matter, the first row of each run of one query suffices.
     """
+    # Problems and rows have lines within their block.
     before = list(itertools.accumulate((block.n_lines for block in blocks[:-1]), initial=0))
     problems = [
         problem._replace(line=n + problem.line)
@@ -243,6 +244,7 @@ def _check_last_line(path: Path, blocks: list[Block]) -> None:
     """Reject a file that ends in the middle of a line, as far as that is detectable."""
     if all(block.is_terminated for block in blocks):
         return
+    # The widths of all rows but the last one show whether that one ends early.
     filled = [block for block in blocks if len(block.labels)]
     width = max(block.width for block in filled)
     last = filled[-1]
@@ -274,6 +276,7 @@ def _missing_end(path: Path) -> str | None:
         for line in file:
             if line.split(b"#")[0].strip():
                 marks.append((b"#" in line) + 2 * line.rstrip(b"\r\n").endswith((b" ", b"\t")))
+    # Ends that each row has, except the last one, were cut off with the rest of it.
     *others, last = marks
     missing = ~last if others else 0
     for mark in others:
@@ -345,6 +348,7 @@ def letor_blocks(path: Path, *, missing: str) -> Iterator[Queries]:
                 raise InputError(f"{path} changed while it was converted. Convert it again.")
             n, qids = len(block.labels), block.qids
             if side is not None:
+                # Without qid in the lines, a row belongs to the query whose boundaries enclose it.
                 qids = np.searchsorted(qptr[1:], np.arange(first, first + n), side="right")
             docs = doc_ids_of([block]) if has_docs else None
             yield rows_as_queries(first, features, block.labels, qids, docs)

@@ -132,6 +132,7 @@ def letor_comment(doc_id: object, row: int) -> str:
     text = identifier_text(doc_id)
     if text and not _BLANK.search(text):
         return f" #docid = {text}"
+    # A reader takes a comment without "docid" as the identifier, up to the end of the line.
     has_blank_end = not text or _BLANK.match(text[0]) or _BLANK.match(text[-1])
     if has_blank_end or "\n" in text or text.startswith("#") or "docid" in text:
         raise InputError(

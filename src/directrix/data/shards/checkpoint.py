@@ -155,6 +155,7 @@ def _read(path: Path, file: IO[bytes]) -> tuple[_Entries, int]:
         key, n_dimensions, rows, columns = _HEAD.unpack(head)
         shape, offset = (rows, columns)[:n_dimensions], file.tell()
         n_bytes = 8 * rows * columns
+        # A damaged head could ask for any amount of memory.
         is_shape = n_dimensions <= 2 and (rows, columns)[n_dimensions:] == (1, 1)[n_dimensions:]
         if not is_shape or max(rows, columns) > size or n_bytes + _CHECKSUM > size - offset:
             break

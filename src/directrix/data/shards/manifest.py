@@ -23,6 +23,7 @@ from directrix.types import Float64Array
 _FORMAT = "directrix-shards/2"
 # The fields of `Moments`, by which the file names them.
 _ROWS = ("number", "mean", "spread", "low", "high")
+# No file has counts beyond this, and sums of them stay within 64 bits.
 _COUNT = range(1 << 48)
 _FORM = {
     "format": frozenset({_FORMAT}),
@@ -157,9 +158,11 @@ def _manifest_of(data: dict[str, Any]) -> Manifest:
     features, labels = data["features"], data["labels"]
     n_features, names = features["count"], features["names"]
     rows = [data["statistics"][name] for name in _ROWS]
+    # All statistics, and the names, have one entry for each feature.
     if {len(row) for row in (*rows, *([] if names is None else [names]))} != {n_features}:
         raise ValueError(f"statistics or names are not those of {n_features:,} features")
     moments = Moments(*(np.array(row, dtype=np.float64) for row in rows))
+    # The file has 0 for the minimum and maximum of a feature without any value, which are infinite here.
     is_known = moments.number > 0
     low, high = np.where(is_known, moments.low, np.inf), np.where(is_known, moments.high, -np.inf)
     shards = tuple(Shard(*(entry[field.name] for field in fields(Shard))) for entry in data["shards"])

@@ -85,10 +85,12 @@ class Batch(NamedTuple):
     def qids(self) -> Array:
         """Return queries, int64 or Python objects."""
         column = self._complete(self.layout.qid)
+        # A dictionary column has codes, which differ from file to file.
         if hasattr(column, "dictionary_decode"):
             column = column.dictionary_decode()
         if str(column.type).startswith(("int", "uint")) and str(column.type) != "uint64":
             return column.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
+        # Integers beyond 64 bits, floats and text become Python objects, by their values.
         values = object_array(map(plain_identifier, column.to_pylist()))
         if (values != values).any():
             what = "it is nan; every row belongs to a query. Drop these rows."
@@ -152,6 +154,7 @@ class QueryRuns:
 
     def add(self, batch: Batch, qids: Array) -> None:
         """Add further rows, or raise `InputError` if a query has begun before."""
+        # The first run of a batch may continue the last query of the batch before.
         changes = run_starts(qids)
         for row, qid in zip(changes.tolist(), qids[changes].tolist(), strict=True):
             if row == 0 and self.ids and self.ids[-1] == qid:
@@ -204,6 +207,8 @@ class DecodedRows:
 
     def _next(self, row: int) -> None:
         """Decode the batch with ``row``; start again if it precedes the kept ones or lies far behind them."""
+        # A row within the length of another batch is reached by continuing. For any other row, reading starts
+        # again at its group of rows.
         at, rows = self._kept[-1] if self._kept else (0, ())
         end = at + len(rows)
         if self._batches is None or not end <= row < end + max(len(rows), 1):
@@ -401,6 +406,7 @@ def open_table(file: DataFile) -> Queries:
         with decoding(batch.path):
             labels[batch.start : batch.end] = batch.labels()
             runs.add(batch, batch.qids())
+    # Only rows that have the same bytes in the file as in memory are read without decoding.
     source: Any = DecodedRows(files)
     if (extents := files.extents()) is not None:
         source = RawRows(str(file), extents, source.shape, layout.dtype, files.stamps)

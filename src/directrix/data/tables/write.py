@@ -157,6 +157,7 @@ class _Sink:
                 f"{self._path} was not written: there are no features. Give at least one column."
             )
         names = [] if q.doc_ids is None else [name for name in q.doc_ids.tolist() if name is not None]
+        # Identifiers of documents are integers only if all are; None becomes null.
         are_whole = bool(names) and all(map(is_integer, names))
         value = pa.field("item", pa.from_numpy_dtype(rows.dtype), nullable=False)
         fields = [
@@ -171,6 +172,7 @@ class _Sink:
         metadata = {key: json.dumps(values) for key, values in lists.items() if values is not None}
         self._schema = pa.schema(fields, metadata=metadata)
         if self._is_parquet:
+            # Queries and labels repeat from row to row, and features hardly do.
             writer = pa.parquet.ParquetWriter(
                 self._file, self._schema, use_dictionary=["qid", "label"], compression="snappy"
             )

@@ -66,6 +66,7 @@ def grouped(
             keys = object_array(zip(doc_ids, names, strict=True))
     problems = []
     for query, (first, last) in zip(ids, pairwise(qptr.tolist()), strict=True):
+        # Only queries with a repeated document are looked through row by row.
         if len(set(keys[first:last])) == last - first:
             continue
         seen: dict[Any, int] = {}
@@ -96,7 +97,9 @@ def _by_subtopic(
             columns[i] = column.setdefault(subtopics[i], len(column))
         names += row
         bounds.append(len(names))
+    # Subtopics are numbered within each query, so a column has no meaning across queries.
     n_subtopics = int(columns.max(initial=0)) + 1
+    # Then the second column of the file is not a subtopic: it differs between queries alone.
     if n_subtopics == 1:
         return None
     check_room(
@@ -191,6 +194,7 @@ def _columns(
 ) -> Iterator[Any]:
     """Columns of queries, documents, values and subtopics, None if there are none."""
     if isinstance(frame, Mapping) and {*frame}.isdisjoint((*QUERY, *DOC, *SCORES, *LABELS, *names.values())):
+        # A dict without any known name maps queries to their documents.
         bad = next((query for query, entry in frame.items() if not isinstance(entry, Mapping)), None)
         if bad is not None:
             raise InputError(
@@ -233,6 +237,7 @@ def read_lines(path: Path, value: str) -> tuple[str, Documents]:
             wanted = _n_columns(path, value, counts, where)
             tag = _decoded(words[: counts[0]])[-1]
         is_good = counts == wanted
+        # Lines of another shape are left out, so that all others are checked too.
         if not is_good.all():
             problems += _misshapen(words, where, counts, wanted, _LINES[value])
             words, where = list(compress(words, np.repeat(is_good, counts))), where[is_good]

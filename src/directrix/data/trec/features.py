@@ -281,12 +281,14 @@ def _floor(scores: Array) -> float:
 
 def _top(run: Run, depth: int) -> Run:
     """The first documents of every topic, as trec_eval orders them."""
+    # Most runs have no more documents than the depth.
     if len(run.doc_ids) == 0 or np.diff(run.qptr).max() <= depth:
         return run
     rows = []
     for first, last in pairwise(run.qptr.tolist()):
         chosen = np.arange(first, last)
         if len(chosen) > depth:
+            # Sorting by descending name, then stably by score, gives trec_eval's order.
             by_name = np.array(sorted(chosen.tolist(), key=run.doc_ids.__getitem__, reverse=True))
             chosen = by_name[np.argsort(-run.scores[by_name], kind="stable")[:depth]]
         rows.append(chosen)

@@ -104,6 +104,7 @@ def join_runs(
             rows = [row_of.setdefault(name, len(row_of)) for name in run.doc_ids[ranking]]
             retrieved.append((rows, run.scores[ranking]))
         row_in_qrels = {} if qrels is None or query not in in_qrels else qrels.rows_of(in_qrels[query])
+        # Judged documents that no run retrieved follow the retrieved ones.
         names = [*row_of, *(name for name in row_in_qrels if name not in row_of)]
         of_runs = np.full((len(names), len(runs)), np.nan)
         for column, (rows, values) in enumerate(retrieved):

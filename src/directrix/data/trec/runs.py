@@ -51,6 +51,7 @@ def check_documents(ranking: Any, values: str) -> None:
         different, _ = {*queries}, {*docs.tolist()}
     except NO_ITEMS as error:
         raise InputError(f"{where}: query_ids and doc_ids are lists of names ({error}). {remedy}") from None
+    # Each query is there once, so that its documents are together.
     if len(queries) != len(qptr) - 1 or len(different) < len(queries):
         raise InputError(
             f"{where}: {len(queries)} query_ids, {len(different)} of them different, for {len(qptr) - 1} "
@@ -305,6 +306,7 @@ def _read(
     file = source if isinstance(source, DataFile) else DataFile(source)
     if file.is_table:
         return short_name(file.path), read_document_table(file, value, f"{call}(path", names)
+    # A name would have no effect on text, and the user would not notice.
     if named := [f"{key}=" for key, name in names.items() if name is not None]:
         raise InputError(
             f"{file} is TREC text, whose columns have no names; leave out {', '.join(named)}, or give CSV, "
@@ -345,6 +347,7 @@ def run_text(run: Run) -> str:
         first, last = run.qptr[q], run.qptr[q + 1]
         scores, names = run.scores[first:last].tolist(), run.doc_ids[first:last]
         for rank, i in enumerate(np.argsort(-run.scores[first:last], kind="stable"), start=1):
+            # The text of `repr` reads back to the same bits.
             lines.append(f"{query} Q0 {names[i]} {rank} {scores[i]!r} {run.tag}\n")
     return "".join(lines)
 
@@ -355,6 +358,7 @@ def qrels_lines(q: Queries) -> Iterator[bytes]:
     check_words(ids, "query")
     queries = itertools.chain.from_iterable(map(itertools.repeat, ids, np.diff(q.qptr).tolist()))
     for query, name, label in zip(queries, document_names(q), q.labels.tolist(), strict=True):
+        # Whole labels are written as integers, as in qrels.
         yield f"{query} 0 {name} {repr(label).removesuffix('.0')}\n".encode()
 
 
