@@ -172,9 +172,9 @@ def _compared(
     results = {}
     for name, of_systems in values.items():
         result = compare_values(of_systems, **how)
-        known = measure(name)
-        means = {system: known.summary(of) for system, of in of_systems.items()}
-        results[name] = replace(result, ranked=counts, means=means, unit=known.unit)
+        parsed = measure(name)
+        means = {system: parsed.summary(by_query) for system, by_query in of_systems.items()}
+        results[name] = replace(result, ranked=counts, means=means, unit=parsed.unit)
     return results
 
 
@@ -244,14 +244,15 @@ def _values(
 
     from directrix.measures.evaluation import evaluate
 
-    found = [evaluate(names, **ranking.arrays, convention=tool, per_query=True) for ranking in judged]
+    systems = [evaluate(names, **ranking.arrays, convention=tool, per_query=True) for ranking in judged]
     lacking = [np.array([query not in r.ranked for query in r.query_ids]) for r in judged]
     for name in names:
-        # of no documents some measures are undefined, e.g. Kendall's tau: missing topics count 0 all the same
-        is_defined = ~np.isnan([values[name] for values in found]).all(axis=0)
-        for values, absent in zip(found, lacking, strict=True):
+        # Some measures, such as Kendall's tau, are undefined for no documents. A topic that only this run
+        # lacks counts 0 all the same.
+        is_defined = ~np.isnan([values[name] for values in systems]).all(axis=0)
+        for values, absent in zip(systems, lacking, strict=True):
             values[name] = np.where(absent & is_defined & np.isnan(values[name]), 0.0, values[name])
-    return {name: {r.name: v[name] for r, v in zip(judged, found, strict=True)} for name in names}
+    return {name: {r.name: v[name] for r, v in zip(judged, systems, strict=True)} for name in names}
 
 
 def _document(results: dict[str, Comparisons], convention: str) -> Any:

@@ -251,8 +251,8 @@ def train_command(
     start = time.perf_counter()
     if is_on_cluster():
         _check_shards(train, valid, report, search, reading)
-        judged = valid if valid is None or is_sharded(valid) else reading.read(valid)
-        _train_shards(search, plan, train, judged, output, form, start, resume=resume)
+        validation: Any = valid if valid is None or is_sharded(valid) else reading.read(valid)
+        _train_shards(search, plan, train, validation, output, form, start, resume=resume)
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
@@ -299,7 +299,15 @@ def search_and_save(
             result.ranker.model_ = result.ranker.model_.recorded(data=data)
         result.ranker.save(output)
         show(form, [race_table(result)], _document(result))
-        _print_remarks(result)
+        for text in result.notes:
+            remark(f"note: {text}")
+        remark(f"chosen: {result.name} by {result.ranker.measure_.name} on {result.selection}")
+        remark(f"why: {result.why}")
+        if not math.isnan(result.gap):
+            surrogate = result.ranker.surrogate_
+            remark(f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {result.gap:.4f}")
+        if (above := result.ranker.result_.gap) is not None:
+            remark(f"proven: the training loss is at most {above:.2g} above its minimum")
         remark(f"saved: {output} ({time.perf_counter() - start:.1f} s)")
     return result
 
@@ -315,9 +323,10 @@ def _check_shards(
         )
     if valid is None:
         raise InputError("--cluster needs validation data, a file or a folder of shards: add --valid.")
-    given: dict[str, Any] = {"--report": report, "--folds": search.folds, "--time-budget": search.time_budget}
-    given |= {"--weight-column": reading.weight_column, "--query-weight-column": reading.query_weight_column}
-    for option, value in given.items():
+    values: dict[str, Any] = {"--report": report, "--folds": search.folds}
+    values |= {"--time-budget": search.time_budget, "--weight-column": reading.weight_column}
+    values |= {"--query-weight-column": reading.query_weight_column}
+    for option, value in values.items():
         if value is not None:
             raise InputError(f"{option} is not supported on shards; leave it out.")
 
@@ -377,19 +386,6 @@ def _document(result: SearchResult) -> dict[str, Any]:
         if single is None
         else {name: getattr(single, name) for name in ("label", "valid", "error", "train")},
     }
-
-
-def _print_remarks(result: SearchResult) -> None:
-    for text in result.notes:
-        remark(f"note: {text}")
-    remark(f"chosen: {result.name} by {result.ranker.measure_.name} on {result.selection}")
-    remark(f"why: {result.why}")
-    if not math.isnan(result.gap):
-        surrogate = result.ranker.surrogate_
-        remark(f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {result.gap:.4f}")
-    above = result.ranker.result_.gap
-    if above is not None:
-        remark(f"proven: the training loss is at most {above:.2g} above its minimum")
 
 
 def _feature(text: str, queries: Any, option: str = "--nonnegative") -> tuple[int | str, int]:

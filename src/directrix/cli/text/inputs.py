@@ -110,8 +110,9 @@ def _columns_of(file: DataFile, candidates: Run) -> list[Run]:
     runs = []
     for name in names:
         values = np.append(table[name].to_numpy().astype(np.float64), np.nan)
-        of, place_of = (in_table, rows_of_table) if name in SCORES else (candidates, aligned)
-        runs.append(replace(of, tag=name, scores=values[place_of]))
+        # A column of scores ranks the documents of its table; any other is a feature of the candidates.
+        documents_of, place_of = (in_table, rows_of_table) if name in SCORES else (candidates, aligned)
+        runs.append(replace(documents_of, tag=name, scores=values[place_of]))
     return runs
 
 
