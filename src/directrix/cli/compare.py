@@ -53,19 +53,13 @@ _Measures = Annotated[
         help="Measures to compare by, e.g. AP,nDCG@10; repeatable. Default: nDCG@10.",
     ),
 ]
-
-
 _Correction = Annotated[
     Correction, Option(help="Adjustment for the number of pairs; auto = Holm, or part of Tukey's tests.")
 ]
-
-
 _Against = Annotated[
     str | None,
     options.option(help="Name or file of the ranking to compare all others with. Default: all pairs."),
 ]
-
-
 _CommonQueries = Annotated[
     bool,
     Option(
@@ -73,8 +67,6 @@ _CommonQueries = Annotated[
         help="Compare on the topics that all runs have, instead of counting missing ones as empty.",
     ),
 ]
-
-
 _RequiredGain = Annotated[
     float | None,
     options.option(

@@ -22,38 +22,26 @@ _Measure = Annotated[
     str | None,
     options.option("--measure", "-m", help="Measure. Default: the one that the model was trained for."),
 ]
-
-
 _Query = Annotated[
     str | None,
     options.option(help="Explain the ranking of this query instead: its first documents."),
 ]
-
-
 _Docs = Annotated[
     str | None,
     options.option(
         metavar="A,B", help="With --query: explain why one of these two documents ranks above the other."
     ),
 ]
-
-
 _Top = Annotated[int, Option(min=1, help="Number of features, or of documents of --query, to show.")]
-
-
 _Retrain = Annotated[
     Path | None,
     options.option(
         metavar="TRAIN", help="Training data, to retrain the model without each of the --top features."
     ),
 ]
-
-
 _Valid = Annotated[
     Path | None, options.option(help="Validation data of --retrain, for models that stop early.")
 ]
-
-
 _Groups = Annotated[
     Path | None,
     options.option(

@@ -36,8 +36,6 @@ PropensitiesOption = Annotated[
         "the log, or else an estimate from the log.",
     ),
 ]
-
-
 ClipOption = Annotated[float, Option(min=1e-9, max=1.0, help="Lowest propensity of clipped.")]
 
 

@@ -41,8 +41,6 @@ _Latex = Annotated[
     Path | None,
     options.option("--latex", help="LaTeX table to write for a paper, with tests against the first method."),
 ]
-
-
 _Data = Annotated[
     Path, options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file.")
 ]

@@ -19,24 +19,16 @@ _Scores = Annotated[
         help="File with one score per line, a model file, or a run: TREC text or table.",
     ),
 ]
-
-
 _Value = Annotated[
     str, Option("--value", show_default=False, help="The printed number, with all its decimals.")
 ]
-
-
 _Measure = Annotated[str, Option("--measure", "-m", help="Measure that was printed, e.g. nDCG@10.")]
-
-
 _From = Annotated[
     str | None,
     options.option(
         "--from", help="Another number: print the fewest changes of conventions from it to --value."
     ),
 ]
-
-
 _Top = Annotated[int, Option(min=1, help="Number of settings to show.")]
 
 

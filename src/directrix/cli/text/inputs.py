@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 IndexArgument = Annotated[Path, options.argument(metavar="INDEX", help="Written by `directrix text index`.")]
-
-
 QueriesArgument = Annotated[
     Path,
     options.argument(
@@ -27,14 +25,10 @@ QueriesArgument = Annotated[
         help="Queries: JSON lines, CSV, TSV, Parquet, TREC topics (<top>) or SMART text (.I 1).",
     ),
 ]
-
-
 CandidatesOption = Annotated[
     Path,
     options.option("--run", metavar="RUN", help="Candidates: a TREC run, or a table of documents."),
 ]
-
-
 OtherRunsOption = Annotated[
     list[Path] | None,
     options.option(
@@ -45,16 +39,12 @@ OtherRunsOption = Annotated[
         "table lacks, are missing values. Repeatable.",
     ),
 ]
-
-
 QueryFieldOption = Annotated[
     str | None,
     options.option(
         help="Field of a query to search for. Default: query, text, title or question, whichever is there."
     ),
 ]
-
-
 IdColumnOption = Annotated[
     str | None,
     options.option(
