@@ -59,11 +59,6 @@ class ScoreObjective:
         other.surrogate = other._surrogate = surrogate
         return other
 
-    def _centered_gains(self) -> Float64Array:
-        gain, sizes = gains_of(self.queries), np.diff(self._qptr)
-        centered: Float64Array = gain - np.repeat(query_sums(gain, self._qptr) / np.maximum(sizes, 1), sizes)
-        return centered
-
     def value_grad_curvature(
         self, scores: Float64Array, *draw: int
     ) -> tuple[float, Float64Array, Float64Array]:
@@ -83,7 +78,9 @@ class ScoreObjective:
         if not scores.any() and is_dead(grad, self.queries):
             if not surrogate.stationary_at_ties:
                 warn_of_dead_start(self.surrogate, "Only the first tree learns, from the gains of the labels")
-            grad = self._centered_gains()
+            # The slope of a regression is the gain of a document minus the mean of its query.
+            gain, sizes = gains_of(self.queries), np.diff(qptr)
+            grad = gain - np.repeat(query_sums(gain, qptr) / np.maximum(sizes, 1), sizes)
             curvature = spread_curvature(grad, qptr, surrogate.steepness)
         factor = np.repeat(self._weight, np.diff(qptr))
         return -float(self._weight @ value), -factor * grad, factor * curvature

@@ -84,7 +84,7 @@ def can_choose(measure: Measure, valid: Any) -> bool:
     return differs or bool(np.isnan(values(rows)).all())
 
 
-def check_choice(measure: Measure, valid: Any, name: str) -> None:
+def check_can_choose(measure: Measure, valid: Any, name: str) -> None:
     """Raise `InputError` unless a measure can choose a step on the validation queries that ``name`` gives."""
     if not can_choose(measure, valid):
         raise InputError(
