@@ -29,7 +29,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.errors import InputError, amount
 from directrix.models.trees import Trees
-from directrix.objectives.scores import ScoreObjective, newton_step
+from directrix.objectives.scores import ScoreObjective
 from directrix.surrogates.base import FIRST_SHARE
 from directrix.trainers.bins import MAX_BIN
 from directrix.trainers.leafwise import check_lightgbm_params, leafwise_bags, rejecting_values
@@ -214,7 +214,7 @@ class _Run(Loop):
                 self.limit(self.trainer.n_trees, "n_trees")
                 # Every bag grows its tree before the answers are combined.
                 ended = [
-                    bag.add(*(() if self.objective is None else newton_step(*step)))
+                    bag.add(*(() if self.objective is None else step))
                     for bag, *step in zip(self.bags, *gradients, strict=True)
                 ]
                 if all(ended):

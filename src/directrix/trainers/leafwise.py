@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.trees import Trees, lightgbm, quietly, threads_for
+from directrix.objectives.scores import newton_step
 from directrix.trainers.bins import shared
 from directrix.types import Array, Float64Array
 
@@ -243,7 +244,10 @@ class LeafwiseTrees:
         """Grow a tree for a Newton step or for LightGBM's own objective; return whether no split helps."""
         if self._is_constant:
             return True
-        return bool(self._booster.update(fobj=lambda *_: step) if step else self._booster.update())
+        if not step:
+            return bool(self._booster.update())
+        in_units = newton_step(*step)
+        return bool(self._booster.update(fobj=lambda *_: in_units))
 
     def trees(self, n_trees: int) -> Trees:
         """Return the first trees."""
