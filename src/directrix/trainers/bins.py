@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.sparse import column_reader, is_sparse
+from directrix.data.sparse import column_reader
 from directrix.models.stumps import middles
 from directrix.threads import run_chunks
-from directrix.types import Array, Float64Array
+from directrix.types import Array, Float64Array, is_sparse
 
 MAX_BIN = 127
 """Bins of values by default; docs/decisions/boosting.md."""

@@ -295,7 +295,7 @@ class ObliviousTrees:
         while len(splits) < depth:
 
             def work(c: int) -> None:
-                some = chosen, *bounds[c : c + 2]
+                some = chosen, int(bounds[c]), int(bounds[c + 1])
                 if splits:
                     self.documents.count(*some, smaller, counted)  # noqa: B023
                 else:
