@@ -18,7 +18,6 @@ In: queries and an objective of their scores. Out: a `Result` and the trees, whi
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -202,35 +201,31 @@ class _Run(Loop):
     def grow(self) -> tuple[Result, Trees]:
         with self:
             while True:
-                scores = [bag.scores() for bag in self.bags]
-                losses, *gradients = zip(*map(self._at, scores, itertools.count()), strict=False)
+                losses, *largest = zip(*map(self._begin, range(len(self.bags))), strict=True)
                 # LightGBM's own objective reports no loss.
-                self.check(gradients, () if self.objective is None else losses)
+                self.check(largest, () if self.objective is None else losses)
                 columns = {"smoothing": self._smoothing()} if self.trainer.anneal > 1.0 else {}
                 columns |= {"share": FIRST_SHARE} if self.has_share else {}
-                self.step(np.mean(scores, axis=0), float(np.mean(losses)), **columns, **self._judged())
+                scores = np.mean([bag.scores() for bag in self.bags], axis=0)
+                self.step(scores, float(np.mean(losses)), **columns, **self._judged())
                 if self.judge and self.best.ran_out(self.iterations):
                     self.stop("stopped", f"no new best in {amount(self.trainer.patience or 0, 'trees')}")
                 self.limit(self.trainer.n_trees, "n_trees")
                 # Every bag grows its tree before the answers are combined.
-                ended = [
-                    bag.add(*(() if self.objective is None else step))
-                    for bag, *step in zip(self.bags, *gradients, strict=True)
-                ]
-                if all(ended):
+                if all([bag.add() for bag in self.bags]):
                     self.stop("converged", "no split with enough documents lowers the loss further")
         return self._finished()
 
-    def _at(self, scores: Float64Array, bag: int) -> tuple[float, Float64Array, Float64Array]:
-        if self.objective is None:
-            return np.nan, np.zeros(0), np.zeros(0)
+    def _begin(self, bag: int) -> tuple[float, float, float]:
+        """Let an ensemble compute the step of its next tree; see `ObliviousTrees.begin`."""
         objective = self.objective
-        if self.trainer.anneal > 1.0:
+        if objective is not None and self.trainer.anneal > 1.0:
             objective = objective.at(self._smoothing())
-        objective = objective.with_share(FIRST_SHARE)
+        if objective is not None:
+            objective = objective.with_share(FIRST_SHARE)
         # The noise of a tree depends on its position among all, so continued training equals one run.
         place = self.first.n_trees + len(self.trace)
-        return objective.value_grad_curvature(scores, self.trainer.seed, place, *([bag] if bag else ()))
+        return self.bags[bag].begin(objective, self.trainer.seed, place, *([bag] if bag else ()))  # type: ignore[no-any-return]
 
     def _smoothing(self) -> float:
         """Smoothing for the next tree: from ``anneal`` down to 1."""

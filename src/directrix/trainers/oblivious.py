@@ -16,6 +16,7 @@ documents are divided among threads and processes.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from directrix.data.queries import Queries
 from directrix.models.lightgbm_text import LEFT, NAN
 from directrix.models.trees import Trees
+from directrix.objectives.scores import ScoreObjective
 from directrix.threads import run_chunks
 from directrix.trainers.bins import Bins, shared
 from directrix.types import Array, Float64Array
@@ -36,14 +38,14 @@ _LEAST_CURVATURE = 1e-6
 # A threshold that no value exceeds: such a split separates missing values from all others.
 _LARGEST = float(np.finfo(np.float64).max)
 
-_Split = tuple[int, int, bool]
+Split = tuple[int, int, bool]
 """Feature, the last bin that goes to the left, and whether missing values go there too."""
 
 
-class _Tree(NamedTuple):
+class Tree(NamedTuple):
     """An oblivious tree, with its empty leaves."""
 
-    splits: list[_Split]
+    splits: list[Split]
     gains: list[Array]
     """Gains of the nodes, level by level."""
     starts: Array
@@ -69,16 +71,26 @@ class Documents:
         self._order = self._packed = self._starts = np.empty(0, np.int64)
         self._grad = self._curvature = np.empty(0)
 
-    def largest(self, grad: Float64Array, curvature: Float64Array) -> tuple[float, float]:
-        """Take the gradient and curvature of a tree; return the largest absolute values of both."""
-        self._grad, self._curvature = grad, curvature
-        return float(np.abs(grad).max()), float(curvature.max())
+    @property
+    def n_docs(self) -> int:
+        """Number of documents."""
+        return len(self.scores)
 
-    def root(self, rows: Array, scales: tuple[float, float], wide: float) -> int:
-        """Begin a tree on some documents; return the sum of all curvatures times ``wide``, each rounded."""
+    def begin(self, objective: ScoreObjective, *draw: int) -> tuple[float, float, float]:
+        """Compute loss, gradient and curvature; return the loss, and the largest absolute values of both."""
+        loss, self._grad, self._curvature = objective.value_grad_curvature(self.scores, *draw)
+        return loss, float(np.abs(self._grad).max()), float(self._curvature.max())
+
+    def root(self, rows: Array | None, features: Array, scales: tuple[float, float], wide: float) -> int:
+        """Begin a tree on some documents, or all, and some features.
+
+        Return the sum of the curvatures of all documents times ``wide``, each rounded.
+        """
         from directrix.trainers._kernels.oblivious import pack, whole_sum
 
-        self._order, self._packed = rows, np.empty(len(rows), np.int64)
+        if rows is None:
+            rows = np.arange(self.n_docs, dtype=np.uint32)
+        self._order, self._packed, self._features = rows, np.empty(len(rows), np.int64), features
         self._starts = np.array([0, len(rows)])
         bounds = _bounds(max(len(rows), len(self._grad)), _DOCS_A_CHUNK)
         sums = np.empty(len(bounds) - 1, np.int64)
@@ -92,26 +104,28 @@ class Documents:
         run_chunks(work, len(sums))
         return int(sums.sum())
 
-    def count(self, features: Array, first: int, last: int, leaves: Array, sums: Array) -> None:
-        """Fill the sums of some leaves for ``features[first:last]``; see `count_leaves`."""
+    def count(self, first: int, last: int, leaves: Array, sums: Array) -> None:
+        """Fill the sums of some leaves, for features of the tree from ``first`` on; see `count_leaves`."""
         from directrix.trainers._kernels.oblivious import count_leaves
 
-        columns = self.bins.columns
-        count_leaves(columns, features, first, last, self._order, self._packed, self._starts, leaves, sums)
+        data = self.bins.columns, self._features, first, last, self._order, self._packed, self._starts
+        count_leaves(*data, leaves, sums)
 
-    def divide(self, feature: int, cut: int, left: bool) -> Array:  # noqa: FBT001
-        """Split every leaf; return the sizes of the new leaves.
+    def divide(self, splits: list[Split], curvatures: Array | None = None) -> Array:
+        """Split every leaf by the last split; return its child with fewer documents, to be counted next.
+
+        On shards, where the numbers of documents are not at hand, ``curvatures`` of the children choose.
 
         Documents are moved so that each leaf stays in one run, which the next level reads in order.
         """
         from directrix.trainers._kernels.oblivious import count_right, divide
 
-        column, missing = self.bins.columns[feature], self.bins.missing[feature]
-        split = column, cut, left, missing, self._order
+        feature, cut, left = splits[-1]
+        rule = self.bins.columns[feature], cut, left, self.bins.missing[feature], self._order
         pieces, leaf = self._pieces()
         bounds = _bounds(len(pieces), max(1, len(pieces) * _DOCS_A_CHUNK // max(len(self._order), 1)))
         n_right = np.empty(len(pieces), np.int64)
-        run_chunks(lambda c: count_right(*split, pieces, *bounds[c : c + 2], n_right), len(bounds) - 1)
+        run_chunks(lambda c: count_right(*rule, pieces, *bounds[c : c + 2], n_right), len(bounds) - 1)
         n_left = pieces[:, 1] - pieces[:, 0] - n_right
         sizes = np.zeros((len(self._starts) - 1, 2), np.int64)
         np.add.at(sizes, leaf, np.column_stack([n_left, n_right]))
@@ -126,14 +140,17 @@ class Documents:
         place = pieces, places
 
         def work(c: int) -> None:
-            divide(*split, self._packed, *place, *bounds[c : c + 2], order, packed)
+            divide(*rule, self._packed, *place, *bounds[c : c + 2], order, packed)
 
         run_chunks(work, len(bounds) - 1)
         self._order, self._packed, self._starts = order, packed, starts
-        return sizes.ravel()
+        return 2 * np.arange(len(sizes)) + (sizes[:, 1] < sizes[:, 0])
 
-    def totals(self, floor: float, scales: tuple[float, float]) -> Array:
-        """Return the sums of gradients and curvatures of the leaves, each times its scale and rounded."""
+    def totals(self, floor: float, scales: tuple[float, float]) -> tuple[Array, Array]:
+        """Return the sizes of the leaves, and the sums of their gradients and curvatures.
+
+        Gradients and curvatures, at least ``floor``, are multiplied by their scales and rounded.
+        """
         from directrix.trainers._kernels.oblivious import sum_pieces
 
         pieces, leaf = self._pieces()
@@ -147,7 +164,7 @@ class Documents:
         run_chunks(work, len(bounds) - 1)
         totals = np.zeros((len(self._starts) - 1, 2), np.int64)
         np.add.at(totals, leaf, sums)
-        return totals
+        return np.diff(self._starts), totals
 
     def _pieces(self) -> tuple[Array, Array]:
         """Runs of ``order`` within a leaf, int64 (n_pieces, 2), and the leaf of each."""
@@ -158,8 +175,19 @@ class Documents:
         begins = self._starts[leaf] + number * _DOCS_A_CHUNK
         return np.column_stack([begins, np.minimum(begins + _DOCS_A_CHUNK, self._starts[leaf + 1])]), leaf
 
-    def add(self, splits: list[_Split], values: Float64Array) -> Array:
-        """Add a tree to the scores of all documents; return how many are in each leaf."""
+    def recorded(self, grow: Callable[[], Tree | None]) -> Tree | None:
+        """Return the tree that ``grow`` returns; only training on shards has a file of earlier ones."""
+        return grow()
+
+    def counts(self, splits: list[Split]) -> Array:
+        """Return how many of all documents are in each leaf."""
+        return self._added(splits, np.zeros(1 << len(splits)))
+
+    def add(self, splits: list[Split], values: Float64Array) -> None:
+        """Add a tree to the scores of all documents."""
+        self._added(splits, values)
+
+    def _added(self, splits: list[Split], values: Float64Array) -> Array:
         from directrix.trainers._kernels.oblivious import add_tree
 
         split = [np.array(column) for column in zip(*splits, strict=True)]
@@ -195,51 +223,71 @@ class ObliviousTrees:
         Number of the ensemble, on which its random numbers depend.
     """
 
-    def __init__(
-        self, settings: Any, documents: Documents, valid: Documents | None, l2: float, bag: int
-    ) -> None:
+    def __init__(self, settings: Any, documents: Any, valid: Any, l2: float, bag: int) -> None:
         self.settings, self.documents, self.valid = settings, documents, valid
         self.bins = documents.bins
         # Without a penalty, the value of an empty leaf would be 0 / 0.
         self.l2 = max(l2, 1e-10)
         self._rng = np.random.default_rng([settings.seed, bag])
-        self._grown: list[_Tree] = []
+        self._largest = 0.0, 0.0
+        self._grown: list[Tree] = []
 
     def scores(self) -> Float64Array:
         """Return the scores of the training documents."""
-        return self.documents.scores.copy()
+        scores: Float64Array = self.documents.scores
+        return scores.copy()
 
     def judged(self) -> Float64Array:
         """Return the scores of the validation documents."""
-        return np.zeros(0) if self.valid is None else self.valid.scores.copy()
+        scores: Float64Array = self.valid.scores
+        return scores.copy()
 
-    def add(self, grad: Float64Array, curvature: Float64Array) -> bool:
-        """Grow a tree for a Newton step; return whether no split lowers the loss."""
+    def begin(self, objective: Any, *draw: int) -> tuple[float, float, float]:
+        """Compute the Newton step of a tree; return the loss, and the largest gradient and curvature."""
+        loss, *largest = self.documents.begin(objective, *draw)
+        self._largest = largest[0], largest[1]
+        return loss, *self._largest
+
+    def add(self) -> bool:
+        """Grow a tree; return whether no split lowers the loss."""
+        rows = self._drawn(self.documents.n_docs, self.settings.subsample)
+        drawn = self._drawn(len(self.bins.cuts), self.settings.feature_fraction)
+        chosen = np.arange(len(self.bins.cuts)) if drawn is None else drawn.astype(np.int64)
+        tree = self.documents.recorded(lambda: self._tree(rows, chosen))
+        if tree is None:
+            return True
+        self.documents.add(tree.splits, tree.values)
+        if self.valid is not None:
+            self.valid.add(tree.splits, tree.values)
+        self._grown.append(tree)
+        return False
+
+    def _tree(self, rows: Array | None, chosen: Array) -> Tree | None:
+        """Return a tree on some documents (all, if None) and features, or None if no split helps."""
         from directrix.trainers._kernels.oblivious import BITS
 
-        n_docs = len(grad)
-        largest = self.documents.largest(grad, curvature)
-        rows = self._drawn(n_docs, self.settings.subsample)
+        n_docs = self.documents.n_docs
         # The sum of all documents has at most 62 bits.
-        wide = [_scale(value, 62 - n_docs.bit_length()) for value in largest]
-        narrow = _scale(largest[0], BITS), _scale(largest[1], BITS)
+        wide = (
+            _scale(self._largest[0], 62 - n_docs.bit_length()),
+            _scale(self._largest[1], 62 - n_docs.bit_length()),
+        )
+        narrow = _scale(self._largest[0], BITS), _scale(self._largest[1], BITS)
         # In units of the mean curvature, l2 counts documents; if no query can improve, all curvatures are 0.
-        mean = self.documents.root(rows, narrow, wide[1]) / wide[1] / n_docs or 1.0
-        units = 1.0 / narrow[0] / mean, 1.0 / narrow[1] / mean
-        splits, gains, sizes = self._split(len(rows), units)
+        mean = self.documents.root(rows, chosen, narrow, wide[1]) / wide[1] / n_docs or 1.0
+        splits, gains = self._split(
+            n_docs if rows is None else len(rows), chosen, (1.0 / narrow[0] / mean, 1.0 / narrow[1] / mean)
+        )
         if not splits:
-            return True
-        totals = self.documents.totals(_LEAST_CURVATURE * mean, (wide[0], wide[1]))
+            return None
+        sizes, totals = self.documents.totals(_LEAST_CURVATURE * mean, wide)
         nearest = _nearest_filled(sizes)
         g, h = (totals[:, side] / wide[side] / mean for side in (0, 1))
         values = (-self.settings.learning_rate * g / (h + self.l2))[nearest]
-        counts = self.documents.add(splits, values)
-        if self.valid is not None:
-            self.valid.add(splits, values)
+        counts = sizes if rows is None else self.documents.counts(splits)
         # Documents of an empty leaf count for the leaf that replaces it.
         counts = np.bincount(nearest, counts, len(sizes))
-        self._grown.append(_Tree(splits, gains, np.append(0, np.cumsum(sizes)), values, counts))
-        return False
+        return Tree(splits, gains, np.append(0, np.cumsum(sizes)), values, counts)
 
     def trees(self, n_trees: int) -> Trees:
         """Return the first trees, without empty leaves."""
@@ -268,53 +316,54 @@ class ObliviousTrees:
         decision = (NAN | (LEFT if left else 0)) if self.bins.has_missing[f] else 0
         return f, float(cuts[cut]) if cut < len(cuts) else _LARGEST, decision
 
-    def _drawn(self, n: int, share: float) -> Array:
-        """Draw a share of the numbers below n, ascending."""
+    def _drawn(self, n: int, share: float) -> Array | None:
+        """Draw a share of the numbers below n, ascending; None if all."""
         if share == 1.0:
-            return np.arange(n, dtype=np.uint32)
+            return None
         drawn = self._rng.choice(n, max(1, round(share * n)), replace=False)
         return np.sort(drawn).astype(np.uint32)
 
-    def _split(self, n_docs: int, units: tuple[float, float]) -> tuple[list[_Split], list[Array], Array]:
-        """Return the splits of a tree, the gains of its nodes by level, and the sizes of its leaves."""
+    def _split(
+        self, n_docs: int, chosen: Array, units: tuple[float, float]
+    ) -> tuple[list[Split], list[Array]]:
+        """Return the splits of a tree, and the gains of its nodes by level."""
         from directrix.trainers._kernels.oblivious import split_level
 
         missing = self.bins.missing
-        chosen = self._drawn(len(self.bins.cuts), self.settings.feature_fraction)
         depth = int(self.settings.num_leaves - 1).bit_length()
         n_leaves, n_bins = 1 << (depth - 1), int(missing.max()) + 1
         sums = np.empty((len(chosen), n_leaves, n_bins, 2), np.int64)
         counted = np.empty((len(chosen), max(1, n_leaves // 2), n_bins, 2), np.int64)
         best, cuts, lefts = (np.empty(len(chosen), dtype=kind) for kind in (np.float64, np.int64, bool))
         # Threads share the features, four at a time; small trees are faster on one thread.
-        most = max(4, _CELLS_A_CHUNK // max(n_docs, 1) // 4 * 4)
-        bounds = _bounds(len(chosen), most)
-        splits: list[_Split] = []
+        bounds = _bounds(len(chosen), max(4, _CELLS_A_CHUNK // max(n_docs, 1) // 4 * 4))
+        splits: list[Split] = []
         gains: list[Array] = []
-        sizes, smaller = np.array([n_docs]), np.empty(0, np.int64)
-        while len(splits) < depth:
+        smaller = np.empty(0, np.int64)
+        while True:
 
             def work(c: int) -> None:
-                some = chosen, int(bounds[c]), int(bounds[c + 1])
+                first, last = int(bounds[c]), int(bounds[c + 1])
                 if splits:
-                    self.documents.count(*some, smaller, counted)  # noqa: B023
+                    self.documents.count(first, last, smaller, counted)  # noqa: B023
                 else:
-                    self.documents.count(*some, np.zeros(1, np.int64), sums)
+                    self.documents.count(first, last, np.zeros(1, np.int64), sums)
                 level = missing, counted, smaller, units, self.l2  # noqa: B023
-                split_level(*some, *level, sums, best, cuts, lefts)
+                split_level(chosen, first, last, *level, sums, best, cuts, lefts)
 
             run_chunks(work, len(bounds) - 1)
             c = int(np.argmax(best))
             if not best[c] > 0.0:
-                break
+                return splits, gains
             f, cut, left = int(chosen[c]), int(cuts[c]), bool(lefts[c])
-            splits.append((f, cut, left))
+            in_units = sums[c, : 1 << len(splits), : missing[f] + 1] * np.array(units)
             goes_left = np.append(np.arange(missing[f]) <= cut, left)
-            in_units = sums[c, : len(sizes), : missing[f] + 1] * np.array(units)
-            gains.append(_gains(in_units, goes_left, self.l2))
-            sizes = self.documents.divide(f, cut, left)
-            smaller = 2 * np.arange(len(sizes) // 2) + (sizes[1::2] < sizes[::2])
-        return splits, gains, sizes
+            splits.append((f, cut, left))
+            gain, curvatures = _gains(in_units, goes_left, self.l2)
+            gains.append(gain)
+            smaller = self.documents.divide(splits, None if len(splits) == depth else curvatures)
+            if len(splits) == depth:
+                return splits, gains
 
 
 def _scale(largest: float, bits: int) -> float:
@@ -362,12 +411,15 @@ def _pruned(starts: list[int]) -> tuple[list[tuple[int, int, int, int]], list[in
     return kept, filled
 
 
-def _gains(sums: Float64Array, goes_left: Array, l2: float) -> Array:
-    """Decrease of the loss in each node of a level, from sums (n_nodes, n_bins, 2)."""
-    whole, below = sums.sum(axis=1), sums[:, goes_left].sum(axis=1)
-    left, right, before = (side[:, 0] ** 2 / (side[:, 1] + l2) for side in (below, whole - below, whole))
-    gains: Array = left + right - before
-    return gains
+def _gains(sums: Float64Array, goes_left: Array, l2: float) -> tuple[Array, Array]:
+    """Decrease of the loss in each node of a level, and curvatures of its children (n_nodes, 2).
+
+    ``sums`` are (n_nodes, n_bins, 2).
+    """
+    whole, left = sums.sum(axis=1), sums[:, goes_left].sum(axis=1)
+    right = whole - left
+    terms = [side[:, 0] ** 2 / (side[:, 1] + l2) for side in (left, right, whole)]
+    return terms[0] + terms[1] - terms[2], np.column_stack([left[:, 1], right[:, 1]])
 
 
 def oblivious_bags(
