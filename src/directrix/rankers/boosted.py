@@ -15,7 +15,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
-from directrix.objectives.scores import ScoreObjective
+from directrix.objectives.scores import ScoreLoss, ScoreObjective
 from directrix.parameters import Checks, option
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import directions_of
@@ -23,6 +23,7 @@ from directrix.rankers.inputs import TrainedModel, Training, column_of, surrogat
 from directrix.rankers.means import mean_evaluator
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.scoring import check_codes
+from directrix.rankers.shards import OnShards
 from directrix.rankers.starts import started_from
 from directrix.surrogates.lambdas import YetiRank
 from directrix.trainers.bins import MAX_BIN, MOST_BINS
@@ -38,7 +39,7 @@ _NOT_OF_BOOSTING = ("scale", "categorical_features", "monotone")
 
 
 @dataclass(eq=False, repr=False)
-class BoostedRanker(Ranker):
+class BoostedRanker(OnShards):
     r"""Scores :math:`f(x) = \sum_t T_t(x)`: boosted trees for any surrogate.
 
     .. math:: \min_f \; -\frac{\sum_q v_q \, S_q(f(X_q))}{\sum_q v_q}
@@ -210,8 +211,11 @@ class BoostedRanker(Ranker):
     def _minimize(self, training: Training, surrogate: Any) -> TrainedModel:
         data, valid = training.queries, training.valid
         by_document, by_query = training.doc_weight, training.query_weight
-        objective: ScoreObjective | Float64Array | None
-        if surrogate != _LAMBDARANK:
+        objective: ScoreLoss | Float64Array | None
+        is_sharded = data.held == "shards"
+        if is_sharded and surrogate != _LAMBDARANK:
+            objective = ScoreLoss(surrogate)
+        elif surrogate != _LAMBDARANK:
             objective = ScoreObjective(data, surrogate, query_weight=by_query, doc_weight=by_document)
         elif by_document is None:
             check_gains(data, surrogate)
@@ -233,7 +237,9 @@ class BoostedRanker(Ranker):
             # A missing package is an error now, before the features are binned.
             lightgbm()
         trainer = Boosting(**hyperparameters, seed=seed, categorical=categorical)
-        mean = None if valid is None else mean_evaluator(training.measure, valid)
+        mean = None
+        if valid is not None:
+            mean = mean_evaluator(training.measure, valid.judged() if valid.held == "shards" else valid)
         result, trees = trainer.grow(
             data,
             objective,
@@ -244,11 +250,12 @@ class BoostedRanker(Ranker):
         )
         return TrainedModel(trees, trainer, result)
 
-    def _is_oblivious(self, surrogate: Any, data: Queries, categorical: tuple[int, ...]) -> bool:
+    def _is_oblivious(self, surrogate: Any, data: Any, categorical: tuple[int, ...]) -> bool:
         """Decide by ``oblivious``, or by what only LightGBM's trees have."""
         # A histogram has a sum of 8 bytes for every bin and leaf; the leaves are the next power of 2.
         histogram = 8 * (1 << (self.num_leaves - 1).bit_length()) * (self.max_bin or MAX_BIN)
         n_bytes = data.n_features * (histogram + data.n_docs)
+        over_limit = f"{data.n_features:,} features, which take {n_bytes:,} bytes"
         reasons = {
             "surrogate='lambdarank'": surrogate == _LAMBDARANK,
             f"min_data_in_leaf={self.min_data_in_leaf}": self.min_data_in_leaf is not None,
@@ -257,9 +264,14 @@ class BoostedRanker(Ranker):
             f"categories (columns {', '.join(map(str, categorical))})": bool(categorical),
             f"num_leaves={self.num_leaves}": self.num_leaves > _MOST_LEAVES,
             f"max_bin={self.max_bin}": (self.max_bin or 0) > MOST_BINS,
-            f"{data.n_features:,} features, which take {n_bytes:,} bytes": n_bytes > _MOST_BYTES,
+            over_limit: n_bytes > _MOST_BYTES,
         }
+        if data.held == "shards":
+            # Bins of shards that have no room in memory are on disk.
+            del reasons[over_limit]
         needed = next((text for text, is_given in reasons.items() if is_given), None)
+        if data.held == "shards" and (needed or self.oblivious is False):
+            raise data.features.refusal(f"LightGBM, which grows trees with {needed or 'oblivious=False'},")
         if self.oblivious and needed:
             raise InputError(
                 f"oblivious trees, with at most {_MOST_LEAVES} leaves and {MOST_BINS} bins, do not support "

@@ -63,21 +63,28 @@ class Bins(NamedTuple):
     @classmethod
     def of(cls, features: Any, max_bin: int) -> Bins:
         """Return the bins of training data: one for every value, or quantiles."""
-        n_docs, n_features = features.shape
-        # Evenly spaced rows need no random numbers, and include all rows of small data.
-        rows = np.linspace(0, n_docs - 1, min(n_docs, _SAMPLE)).astype(np.int64)
-        cuts: list[Any] = [None] * n_features
-        has_missing = np.zeros(n_features, dtype=bool)
+        rows = sample_rows(features.shape[0])
+        has_missing = np.zeros(features.shape[1], dtype=bool)
 
         def work(first: int, block: Array) -> None:
             has_missing[first : first + block.shape[1]] = np.isnan(block).any(axis=0)
-            drawn = np.ascontiguousarray(block[rows].T if n_docs > _SAMPLE else block.T)
-            for f, column in enumerate(drawn, first):
+
+        _by_columns(features, work)
+        drawn = features if len(rows) == features.shape[0] else features[rows]
+        return cls.from_sample(drawn, has_missing, max_bin).filled(features)
+
+    @classmethod
+    def from_sample(cls, features: Any, has_missing: Array, max_bin: int) -> Bins:
+        """Return the thresholds of the documents of `sample_rows`, without documents."""
+        cuts: list[Any] = [None] * features.shape[1]
+
+        def work(first: int, block: Array) -> None:
+            for f, column in enumerate(np.ascontiguousarray(block.T), first):
                 cuts[f] = _thresholds(column[~np.isnan(column)], max_bin)
 
         _by_columns(features, work)
         missing = np.array([len(thresholds) + 1 for thresholds in cuts], dtype=np.uint8)
-        return cls(np.empty((n_features, 0), np.uint8), tuple(cuts), missing, has_missing).filled(features)
+        return cls(np.empty((len(cuts), 0), np.uint8), tuple(cuts), missing, has_missing)
 
     def filled(self, features: Any) -> Bins:
         """Return the bins of other features, by the same thresholds."""
@@ -98,6 +105,14 @@ class Bins(NamedTuple):
 
         _by_columns(features, work)
         return self._replace(columns=columns)
+
+
+def sample_rows(n_docs: int) -> Array:
+    """Return the documents on whose values thresholds depend.
+
+    Evenly spaced ones need no random numbers, and include all of small data.
+    """
+    return np.linspace(0, n_docs - 1, min(n_docs, _SAMPLE)).astype(np.int64)
 
 
 def _by_columns(features: Any, work: Callable[[int, Array], None]) -> None:

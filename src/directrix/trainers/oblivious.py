@@ -21,12 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.queries import Queries
 from directrix.models.lightgbm_text import LEFT, NAN
 from directrix.models.trees import Trees
 from directrix.objectives.scores import ScoreObjective
 from directrix.threads import run_chunks
-from directrix.trainers.bins import Bins, shared
+from directrix.trainers.bins import Bins
 from directrix.types import Array, Float64Array
 
 _CELLS_A_CHUNK = 1 << 21
@@ -110,6 +109,14 @@ class Documents:
 
         data = self.bins.columns, self._features, first, last, self._order, self._packed, self._starts
         count_leaves(*data, leaves, sums)
+
+    def counted(self, leaves: Array) -> Array:
+        """Return the sums of some leaves for all features of the tree, counted on all threads."""
+        shape = len(self._features), len(leaves), int(self.bins.missing.max()) + 1, 2
+        sums = np.empty(shape, np.int64)
+        bounds = feature_chunks(len(self._features), len(self._order))
+        run_chunks(lambda c: self.count(int(bounds[c]), int(bounds[c + 1]), leaves, sums), len(bounds) - 1)
+        return sums
 
     def divide(self, splits: list[Split], curvatures: Array | None = None) -> Array:
         """Split every leaf by the last split; return its child with fewer documents, to be counted next.
@@ -335,8 +342,7 @@ class ObliviousTrees:
         sums = np.empty((len(chosen), n_leaves, n_bins, 2), np.int64)
         counted = np.empty((len(chosen), max(1, n_leaves // 2), n_bins, 2), np.int64)
         best, cuts, lefts = (np.empty(len(chosen), dtype=kind) for kind in (np.float64, np.int64, bool))
-        # Threads share the features, four at a time; small trees are faster on one thread.
-        bounds = _bounds(len(chosen), max(4, _CELLS_A_CHUNK // max(n_docs, 1) // 4 * 4))
+        bounds = feature_chunks(len(chosen), n_docs)
         splits: list[Split] = []
         gains: list[Array] = []
         smaller = np.empty(0, np.int64)
@@ -364,6 +370,12 @@ class ObliviousTrees:
             smaller = self.documents.divide(splits, None if len(splits) == depth else curvatures)
             if len(splits) == depth:
                 return splits, gains
+
+
+def feature_chunks(n_features: int, n_docs: int) -> Array:
+    """Boundaries of the features that a thread counts at a time; small trees are faster on one thread."""
+    # Features are counted four at a time.
+    return _bounds(n_features, max(4, _CELLS_A_CHUNK // max(n_docs, 1) // 4 * 4))
 
 
 def _scale(largest: float, bits: int) -> float:
@@ -420,29 +432,3 @@ def _gains(sums: Float64Array, goes_left: Array, l2: float) -> tuple[Array, Arra
     right = whole - left
     terms = [side[:, 0] ** 2 / (side[:, 1] + l2) for side in (left, right, whole)]
     return terms[0] + terms[1] - terms[2], np.column_stack([left[:, 1], right[:, 1]])
-
-
-def oblivious_bags(
-    settings: Any,
-    data: Queries,
-    valid: Queries | None,
-    starts: tuple[Float64Array, Float64Array],
-    l2: float,
-    max_bin: int,
-) -> list[ObliviousTrees]:
-    """Return an ensemble to grow for each of ``settings.n_bags``; ``starts`` are the first scores."""
-    kind = ("oblivious", max_bin)
-    bins = shared(data.features, kind, lambda: Bins.of(data.features, max_bin))
-    of_valid = None
-    if valid is not None:
-        of_valid = shared(valid.features, (*kind, id(data.features)), lambda: bins.filled(valid.features))
-    return [
-        ObliviousTrees(
-            settings,
-            Documents(bins, starts[0]),
-            None if of_valid is None else Documents(of_valid, starts[1]),
-            l2,
-            bag,
-        )
-        for bag in range(settings.n_bags)
-    ]
