@@ -164,7 +164,7 @@ def test_what_only_lightgbm_does_is_done_by_it_and_not_by_oblivious_trees(only_o
     data = queries(np.abs(np.round(X)))
     with rejects(dx.InputError):
         dx.BoostedRanker(n_trees=1, oblivious=True, **only_of_lightgbm).fit_queries(data)
-    monkeypatch.setattr("directrix.trainers.boosting.oblivious_bags", None)
+    monkeypatch.setattr("directrix.trainers.boosting.ObliviousTrees", None)
     dx.BoostedRanker(n_trees=1, **only_of_lightgbm).fit_queries(data)
 
 

@@ -229,7 +229,7 @@ class BoostedRanker(OnShards):
         hyperparameters = {name: getattr(self, name) for name in names} | {"patience": training.patience}
         hyperparameters["lightgbm_params"] = further = self._further(training)
         seed, categorical = seed_of(self.random_state), self._categorical(data, further)
-        hyperparameters["oblivious"] = self._is_oblivious(surrogate, data, categorical)
+        hyperparameters["oblivious"] = self._is_oblivious(data, categorical)
         if self.min_data_in_leaf is None:
             # None means the default of the trainer.
             del hyperparameters["min_data_in_leaf"]
@@ -250,26 +250,37 @@ class BoostedRanker(OnShards):
         )
         return TrainedModel(trees, trainer, result)
 
-    def _is_oblivious(self, surrogate: Any, data: Any, categorical: tuple[int, ...]) -> bool:
+    @property
+    def holds(self) -> frozenset[str]:  # type: ignore[override]
+        """How the data may be held: LightGBM's trees need all documents in one place."""
+        needs_lightgbm = self._needs_lightgbm() or self.oblivious is False
+        return frozenset({"memory"}) if needs_lightgbm else OnShards.holds
+
+    def _needs_lightgbm(self) -> str | None:
+        """The first parameter that only LightGBM's trees have."""
+        reasons = {
+            f"surrogate={self.surrogate!r}": isinstance(self.surrogate, str)
+            and self.surrogate == _LAMBDARANK,
+            f"min_data_in_leaf={self.min_data_in_leaf}": self.min_data_in_leaf is not None,
+            f"lightgbm_params={self.lightgbm_params!r}": bool(self.lightgbm_params),
+            f"monotone={self.monotone!r}": bool(self.monotone),
+            f"categorical_features={self.categorical_features!r}": self.categorical_features is not None,
+            f"num_leaves={self.num_leaves}": self.num_leaves > _MOST_LEAVES,
+            f"max_bin={self.max_bin}": (self.max_bin or 0) > MOST_BINS,
+        }
+        return next((text for text, is_given in reasons.items() if is_given), None)
+
+    def _is_oblivious(self, data: Any, categorical: tuple[int, ...]) -> bool:
         """Decide by ``oblivious``, or by what only LightGBM's trees have."""
         # A histogram has a sum of 8 bytes for every bin and leaf; the leaves are the next power of 2.
         histogram = 8 * (1 << (self.num_leaves - 1).bit_length()) * (self.max_bin or MAX_BIN)
         n_bytes = data.n_features * (histogram + data.n_docs)
-        over_limit = f"{data.n_features:,} features, which take {n_bytes:,} bytes"
-        reasons = {
-            "surrogate='lambdarank'": surrogate == _LAMBDARANK,
-            f"min_data_in_leaf={self.min_data_in_leaf}": self.min_data_in_leaf is not None,
-            f"lightgbm_params={self.lightgbm_params!r}": bool(self.lightgbm_params),
-            f"monotone={self.monotone!r}": bool(self.monotone),
-            f"categories (columns {', '.join(map(str, categorical))})": bool(categorical),
-            f"num_leaves={self.num_leaves}": self.num_leaves > _MOST_LEAVES,
-            f"max_bin={self.max_bin}": (self.max_bin or 0) > MOST_BINS,
-            over_limit: n_bytes > _MOST_BYTES,
-        }
-        if data.held == "shards":
-            # Bins of shards that have no room in memory are on disk.
-            del reasons[over_limit]
-        needed = next((text for text, is_given in reasons.items() if is_given), None)
+        needed = self._needs_lightgbm()
+        if needed is None and categorical:
+            needed = f"categories (columns {', '.join(map(str, categorical))})"
+        # Bins of shards that have no room in memory are on disk.
+        if needed is None and n_bytes > _MOST_BYTES and data.held != "shards":
+            needed = f"{data.n_features:,} features, which take {n_bytes:,} bytes"
         if data.held == "shards" and (needed or self.oblivious is False):
             raise data.features.refusal(f"LightGBM, which grows trees with {needed or 'oblivious=False'},")
         if self.oblivious and needed:
