@@ -79,7 +79,8 @@ def explaining(method: F) -> F:
 
     @wraps(method)
     def call(ranker: Any, *args: Any, **arguments: Any) -> Any:
-        check_arguments(method, arguments)
+        if arguments:
+            check_arguments(method, arguments)
         return method(ranker, *args, **arguments)
 
     return call  # type: ignore[return-value]
