@@ -81,7 +81,7 @@ def queries_of(
 
 
 def _is_plain(X: Any, ranker: Any, like: Any) -> bool:
-    """Whether an array needs neither scikit-learn's checks nor a copy, which take longer than a short list."""
+    """Whether an array needs none of scikit-learn's checks, which take longer than to score a list."""
     return (
         type(X) is np.ndarray
         and X.dtype in (np.float64, np.float32)
