@@ -30,11 +30,6 @@ from directrix.models.trees import Trees
 N_TREES, N_FEATURES, N_TRAINED, PAIRS = 300, 136, 1500, 5
 SIZES = (1, 10, 100, 1000, 10_000)
 CLASSES = [1, 2]
-LEAF_WISE = {
-    "31 leaves": {"num_leaves": 31},
-    "63 leaves": {"num_leaves": 63},
-    "255 leaves": {"num_leaves": 255},
-}
 Predict = Callable[[], np.ndarray]
 
 
@@ -76,9 +71,9 @@ def oblivious(depth: int) -> Trees:
     )
 
 
-def leaf_wise(settings: dict[str, Any], *, by_class: bool) -> Trees:
+def leaf_wise(n_leaves: int, *, by_class: bool) -> Trees:
     X = rows_of(N_TRAINED, np.float64, by_class=by_class)
-    settings = {"verbosity": -1, "num_threads": 1, "min_data_in_leaf": 5, "seed": 0, **settings}
+    settings = {"verbosity": -1, "num_threads": 1, "min_data_in_leaf": 5, "num_leaves": n_leaves}
     data = lightgbm.Dataset(X, target_of(X), categorical_feature=CLASSES if by_class else [], params=settings)
     return Trees.grown(lightgbm.train(settings, data, N_TREES), N_TREES, N_FEATURES)
 
@@ -94,7 +89,12 @@ def catboost(depth: int, *, by_class: bool) -> Callable[[np.ndarray], Predict]:
 
     X = rows_of(N_TRAINED, np.float32, by_class=by_class)
     model = cat.CatBoostRegressor(
-        iterations=N_TREES, depth=depth, thread_count=1, verbose=False, allow_writing_files=False
+        iterations=N_TREES,
+        depth=depth,
+        thread_count=1,
+        verbose=False,
+        allow_writing_files=False,
+        boosting_type="Plain",
     ).fit(form(X), target_of(X), cat_features=CLASSES if by_class else None)
     return lambda rows: partial(model.predict, form(rows), thread_count=1)
 
@@ -129,10 +129,13 @@ def main() -> None:
     has_catboost = importlib.util.find_spec("catboost") is not None
     print(f"{binding.get_host_cpu_name()}, LightGBM {lightgbm.__version__}" + "; CatBoost" * has_catboost)
     print(f"{'':34}" + "".join(f"{n:>20,}" for n in sizes))
-    models = {f"oblivious, depth {depth}": (oblivious(depth), depth, False) for depth in (3, 5, 7, 10)}
-    models |= {name: (leaf_wise(settings, by_class=False), 5, False) for name, settings in LEAF_WISE.items()}
-    models["31 leaves, categories"] = leaf_wise({"num_leaves": 31}, by_class=True), 5, True
-    for name, (trees, depth, by_class) in models.items():
+    models: dict[str, tuple[Callable[[], Trees], int, bool]] = {
+        f"oblivious, depth {depth}": (partial(oblivious, depth), depth, False) for depth in (5, 3, 7, 10)
+    }
+    models |= {f"{n} leaves": (partial(leaf_wise, n, by_class=False), 5, False) for n in (31, 63, 255)}
+    models["31 leaves, categories"] = partial(leaf_wise, 31, by_class=True), 5, True
+    for name, (grow, depth, by_class) in models.items():
+        trees = grow()
         peer = lightgbm.Booster(model_str=trees.to_lightgbm())
         theirs = catboost(depth, by_class=by_class) if has_catboost else None
         for kind in (np.float32, np.float64):
