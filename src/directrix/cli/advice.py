@@ -90,7 +90,7 @@ SHELL: dict[str, str | Callable[..., str]] = {
     "leave columns out: --exclude-columns NAME,OTHER.",
     "clip-column": "Clip the column, or drop these rows.",
     "clip": "Clip the column, or drop these rows.",
-    "n-features": "Give files with the same features.",
+    "same-features": "Give data with the same features.",
     "by-position": "Give data with the same features.",
     "grades": "Map them to grades.",
     "look-at-labels": "Look at the labels and queries with `directrix doctor FILE`.",

@@ -9,7 +9,7 @@ A command that reads data takes one of these groups of options. The group return
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,10 +19,11 @@ from typer import Option
 
 from directrix.cli.options import Missing, option
 from directrix.cli.output import remark
-from directrix.data.columns import DOC, LABELS, QUERY, ROLES, ColumnNames, column_list
+from directrix.data.columns import DOC, LABELS, QUERY, ROLES, ColumnNames, column_list, some_names
 from directrix.data.file import DataFile
 from directrix.data.files import check_replaceable
 from directrix.data.formats import named
+from directrix.data.matching import match_features, take_columns
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
@@ -308,17 +309,21 @@ class ModelData(Columns):
                 saved.feature_names or (), saved.categories or (None,) * saved.n_features, strict=True
             )
         }
-        known = file.names
-        features = tuple(name for name in categories if name in known)
-        if not features or "features" in set(known) - set(categories):  # a list, or columns of other names
+        used = {names.qid, names.label, names.doc_id, *QUERY, *DOC, *LABELS, *(names.excluded or ())}
+        others = [name for name in file.names if name not in used - categories.keys()]
+        match = match_features(others, (*categories,), str(path))
+        # One column may hold the list of all features, and columns of other names are taken by position.
+        if not match.columns or "features" in match.surplus:
             return names
-        used = (names.qid, names.label, names.doc_id, *QUERY, *DOC, *LABELS, *categories)
-        surplus = [name for name in known if name not in (*used, *(names.excluded or ()))]
-        _check_lacking([name for name in categories if name not in known], surplus, path, "the model")
-        if surplus:
-            remark(f"note: these columns of {path}, not features of the model, are left out: {some(surplus)}")
-        chosen = tuple(name for name in features if categories[name] or name in (names.categorical or ()))
-        return replace(names, features=features, categorical=chosen or None, excluded=None)
+        if match.lacking:
+            raise InputError(match.problem(str(path), "the model"), _BY_POSITION)
+        if match.surplus:
+            remark(
+                f"note: these columns of {path}, not features of the model, are left out: "
+                f"{some_names(match.surplus)}"
+            )
+        chosen = tuple(name for name in categories if categories[name] or name in (names.categorical or ()))
+        return replace(names, features=tuple(categories), categorical=chosen or None, excluded=None)
 
     def read_for(
         self, models: Collection[FittedModel], file: DataFile, *, has_labels: bool = True
@@ -408,7 +413,7 @@ def check_writable(path: Path | None, *inputs: Path | None) -> None:
 
 
 def same_features(
-    q: Queries, n_features: int, names: Iterable[object] | None, path: Path, other: str, *, by_position: bool
+    q: Queries, n_features: int, names: tuple[str, ...] | None, path: Path, other: str, *, by_position: bool
 ) -> Queries:
     """Return the data of ``path`` with the features of ``other``: the same number, and names if it has any.
 
@@ -417,60 +422,25 @@ def same_features(
 
     Raises `InputError` if names or number differ.
     """
-    names = None if names is None else tuple(map(str, names))
     if by_position:
-        if q.n_features > n_features:
-            q = _taken(q, range(n_features), None)
+        q = take_columns(q, range(min(q.n_features, n_features)))
         return replace(replace(q, feature_names=None).widened(n_features), feature_names=names)
-    if names is not None and q.feature_names is not None:
-        more = [name for name in q.feature_names if name not in names]
-        _check_lacking([name for name in names if name not in q.feature_names], more, path, other)
-        if more:
-            remark(f"note: {other} does not use these features of {path}: {some(more)}")
-        if q.feature_names == names:
-            return q
-        place = {name: column for column, name in enumerate(q.feature_names)}
-        return _taken(q, [place[name] for name in names], names)
-    if q.n_features != n_features:
-        raise InputError(
-            f"{path} has {q.n_features} features, {other} has {n_features}"
-            f"{'' if names is None else f' ({some(names)})'}; both must have the same ones. {_BY_POSITION}"
-            + " That adds zeros for the last features, which sparse files leave out."
-            * (q.n_features < n_features)
-        )
+    match = match_features(q.feature_names or q.n_features, names or n_features)
+    are_named = q.feature_names is not None and names is not None
+    if match.lacking or (match.surplus and not are_named):
+        zeros = "" if are_named or not match.lacking else _ADDS_ZEROS
+        raise InputError(match.problem(str(path), other), _BY_POSITION, *filter(None, [zeros]))
+    if are_named:
+        if match.surplus:
+            remark(f"note: {other} does not use these features of {path}: {some_names(match.surplus)}")
+        return take_columns(q, match.columns)
     if names is not None:
         remark(f"note: the features of {path} have no names and are taken by position, those of {other} have")
     return q
 
 
 _BY_POSITION = "Give data with the same features, or match them by position: --by-position."
-
-
-def _check_lacking(lacks: list[str], more: list[str], path: Path, other: str) -> None:
-    if lacks:
-        also = f" and also has {some(more)}" if more else ""
-        raise InputError(
-            f"{path} does not have the features of {other}: it lacks {some(lacks)}{also}. {_BY_POSITION}"
-        )
-
-
-def _taken(q: Queries, columns: Sequence[int], names: tuple[str, ...] | None) -> Queries:
-    """Return data with some columns of the features, stored as they were: another layout has other bits."""
-    import numpy as np
-
-    if q.held == "file":
-        raise InputError(
-            f"{q.features.source.name}: columns of features that stay in a file cannot be moved or left out; "
-            "type --no-stream, or rewrite the file with the columns of the training data."
-        )
-    features = q.features[:, list(columns)]
-    if isinstance(features, np.ndarray):
-        features = np.ascontiguousarray(features)
-    else:
-        features.sort_indices()
-    categories = None if q.categories is None else tuple(q.categories[column] for column in columns)
-    kept = categories if any(categories or ()) else None
-    return replace(q, features=features, feature_names=names, categories=kept)
+_ADDS_ZEROS = "That adds zeros for the last features, which sparse files leave out."
 
 
 def query_classes(path: Path) -> dict[str, str]:
@@ -523,9 +493,3 @@ def _classes_of_table(file: DataFile, query: str) -> dict[str, str]:
                 f"{file}: query {query} has the segments {of_query[query]} and {segment}; each query has one."
             )
     return of_query
-
-
-def some(names: Iterable[object]) -> str:
-    """Return up to three names as text for messages, and the number of the others."""
-    texts = [repr(str(name)) for name in names]
-    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")

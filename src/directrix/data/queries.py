@@ -28,7 +28,7 @@ from directrix.data.frames import (
     by_column,
     check_features,
     encoded,
-    names_of,
+    text_names,
     zeros_for_missing,
 )
 from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of, run_starts
@@ -237,7 +237,7 @@ class Queries:
         >>> q.query_ids, q.qptr, q.labels
         (('b', 'a'), array([0, 2, 3]), array([1., 2., 0.]))
         """
-        names = names_of(X) or None if feature_names is None else feature_names
+        names = text_names(X) or None if feature_names is None else feature_names
         X, by_name = encoded(X)
         categories = by_column(by_name, list(X)) if by_name else None
         features = check_features(X, missing)

@@ -20,7 +20,7 @@ from directrix.export.formula import Formula, Linear, formula_of
 from directrix.export.target import ExportTarget, target
 from directrix.export.trees import float32_below
 from directrix.models.trees import Trees
-from directrix.rankers.scoring import matched
+from directrix.rankers.scoring import recoded
 from directrix.types import Array, Float64Array
 
 # A verification scores this number of random rows, in queries of 50.
@@ -289,7 +289,7 @@ def _note(chosen: ExportTarget, formula: Formula) -> str:
 
 def _doubled(q: Queries, formula: Formula) -> Queries:
     """Return the queries with features in memory and in float64, and categories as the model numbers them."""
-    q = matched(q, formula.categories)
+    q = recoded(q, formula.categories)
     return replace(q, features=np.ascontiguousarray(dense(q.features), dtype=np.float64))
 
 

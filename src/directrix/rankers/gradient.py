@@ -35,8 +35,8 @@ from directrix.rankers.named_trainers import (
     trainer_of,
 )
 from directrix.rankers.record import own_model
-from directrix.rankers.scoring import check_names, scores_by
-from directrix.rankers.starts import started_from
+from directrix.rankers.scoring import scores_by
+from directrix.rankers.starts import check_same, started_from
 from directrix.surrogates.base import FIRST_SHARE, CutOff
 from directrix.trainers.wrappers import BestSoFar, Continuation
 from directrix.types import Callback, Float64Array, Model, Objective, Result, Surrogate
@@ -204,16 +204,16 @@ class GradientRanker(Ranker):
 
     def _start(self, training: Training) -> tuple[Any, Float64Array]:
         """Return a model of the scaled features, and the parameters from which the trainer starts."""
-        n_columns, before = training.queries.n_features, self._resumed()
+        before = self._resumed()
         if before is not None:
-            if before.n_columns != n_columns:
+            remedy = "Fit with warm_start=False to start again from the beginning."
+            check_same(training, before, "the last fit", remedy)
+            if before.n_columns != training.queries.n_features:
                 raise InputError(
-                    f"warm_start: the last fit had {before.n_columns} features, the data have {n_columns}; "
-                    "fit with warm_start=False to start again from the beginning."
+                    f"warm_start: the last fit had {before.n_columns} scaled columns, this one has "
+                    f"{training.queries.n_features}; both must have the same scale.",
+                    remedy,
                 )
-            # with another scale, other features may make as many columns
-            if before.n_features == training.n_given:
-                check_names(training.names, before.feature_names)
         elif isinstance(self.start, Ranker):
             before = started_from(self, self.start, training, "start").model_
         model, n_params = self._model(training, before)

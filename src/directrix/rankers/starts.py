@@ -6,9 +6,10 @@ from typing import Any
 
 from sklearn.base import clone
 
+from directrix.data.matching import match_features
 from directrix.errors import InputError
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import Training
-from directrix.rankers.scoring import check_names
 
 
 def started_from(ranker: Any, start: Any, training: Training, name: str) -> Any:
@@ -44,12 +45,7 @@ def _fit(start: Any, training: Training) -> Any:
 
 def _check(model: Any, training: Training, name: str) -> None:
     """Raise `InputError` unless both have the same features, scaled in the same way."""
-    queries = training.queries
-    if model.n_columns != queries.n_features:
-        raise InputError(
-            f"{name} was fitted to {model.n_columns} scaled features, the data have "
-            f"{queries.n_features}; fit it to the same features."
-        )
+    check_same(training, model, name, f"Fit {name} to the same features, or leave it out.")
     # Two scales are compared by their fitted numbers: the same kind on other queries scales otherwise.
     theirs, ours = (None if scale is None else scale.to_json() for scale in (model.scale, training.scale))
     if theirs != ours:
@@ -58,13 +54,20 @@ def _check(model: Any, training: Training, name: str) -> None:
             f"{_scaling(training.scale)}: its parameters mean something else here. Fit both with scale=None, "
             f"or give {name} without fitting it: it is then fitted to the same features."
         )
-    # scaled queries have lost their names, which the training keeps
-    check_names(training.names, model.feature_names)
-    if model.categories != queries.categories:
+    if model.categories != training.queries.categories:
         raise InputError(
             f"{name} was fitted to other categories; fit both to frames with the same ones, e.g. of a "
             "categorical type that lists all."
         )
+
+
+def check_same(training: Training, model: FittedModel, name: str, remedy: str) -> None:
+    """Raise `InputError` unless a model from which to start has the features of the training."""
+    # Scaled queries have lost their names and have more columns; the training keeps both of the given ones.
+    names = training.names or training.n_given
+    match = match_features(names, model.feature_names or model.n_features)
+    if text := match.problem("the training data", name):
+        raise InputError(text, remedy)
 
 
 def _scaling(scale: Any) -> str:
