@@ -10,7 +10,8 @@ import pytest
 from tests.commands import refused, succeed
 
 import directrix as dx
-from directrix.data.matching import match_features, take_columns
+from directrix.data.matching import match_features
+from directrix.data.queries import take_columns
 
 RNG = np.random.default_rng(0)
 NAMES = ["price", "age", "clicks"]

@@ -23,7 +23,7 @@ from directrix.data.columns import DOC, LABELS, QUERY, ROLES, ColumnNames, colum
 from directrix.data.file import DataFile
 from directrix.data.files import check_replaceable
 from directrix.data.formats import named
-from directrix.data.matching import match_features, take_columns
+from directrix.data.matching import match_data, match_features
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
@@ -355,9 +355,7 @@ class ModelData(Columns):
     def matched(self, q: Queries, saved: FittedModel, path: Path, model: Path) -> Queries:
         """Return the data of ``path`` with the features of the ``model``; see `same_features`."""
         other = f"the model {model}"
-        return same_features(
-            q, saved.n_features, saved.feature_names, path, other, by_position=self.by_position
-        )
+        return same_features(q, saved, path, other, by_position=self.by_position)
 
     def read(self, saved: FittedModel, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
         """Read data for one model, with its features."""
@@ -413,19 +411,22 @@ def check_writable(path: Path | None, *inputs: Path | None) -> None:
 
 
 def same_features(
-    q: Queries, n_features: int, names: tuple[str, ...] | None, path: Path, other: str, *, by_position: bool
+    q: Queries, trained: Queries | FittedModel, path: Path, other: str, *, by_position: bool
 ) -> Queries:
-    """Return the data of ``path`` with the features of ``other``: the same number, and names if it has any.
+    """Return the data of ``path`` with the features of ``other``, a model or other data, in their order.
 
-    Columns are put into the order of ``names``. With ``by_position`` names are ignored, and the last columns
-    are dropped, or columns of zeros added, until the number is the same.
+    A note names columns that are left out. With ``by_position`` names are ignored, and the last columns are
+    dropped, or columns of zeros added, until the number is the same.
 
-    Raises `InputError` if names or number differ.
+    Raises `InputError` if names are lacking or, without names, the number differs.
     """
+    from directrix.data.queries import take_columns
+
+    names, n_features = trained.feature_names, trained.n_features
     if by_position:
         q = take_columns(q, range(min(q.n_features, n_features)))
         return replace(replace(q, feature_names=None).widened(n_features), feature_names=names)
-    match = match_features(q.feature_names or q.n_features, names or n_features)
+    match = match_data(q, trained)
     are_named = q.feature_names is not None and names is not None
     if match.lacking or (match.surplus and not are_named):
         zeros = "" if are_named or not match.lacking else _ADDS_ZEROS

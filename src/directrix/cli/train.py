@@ -261,10 +261,7 @@ def train_command(
     plan, validation = plan.with_settings(search.constraints(queries)), None
     if valid is not None:
         validation = reading.read_validation(valid, stream=stream)
-        names = queries.feature_names
-        validation = same_features(
-            validation, queries.n_features, names, valid, str(train), by_position=by_position
-        )
+        validation = same_features(validation, queries, valid, str(train), by_position=by_position)
     run = partial(run_search, plan, queries, validation, weights=weights)
     result = search_and_save(run, search, output, form, start, reading.names())
     if report is not None:

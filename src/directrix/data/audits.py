@@ -13,8 +13,8 @@ import numpy as np
 from directrix.data.checks import repeated_documents
 from directrix.data.columns import column_list
 from directrix.data.grouping import run_starts
-from directrix.data.matching import match_data, take_columns
-from directrix.data.queries import Queries, need_queries
+from directrix.data.matching import match_data
+from directrix.data.queries import Queries, need_queries, take_columns
 from directrix.data.sparse import column_reader, dense
 from directrix.errors import Advice, InputError, amount
 from directrix.types import Array

@@ -11,16 +11,10 @@ a sentence that names the difference. Each door decides which differences it all
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from dataclasses import dataclass
+from typing import Any
 
 from directrix.data.columns import check_unique, nearest, some_names
-from directrix.errors import Advice, InputError
-
-if TYPE_CHECKING:
-    from directrix.data.queries import Queries
 
 
 @dataclass(frozen=True)
@@ -104,31 +98,3 @@ def match_features(names: Sequence[Any] | int, wanted: Sequence[Any] | int, what
 def match_data(q: Any, trained: Any) -> Match:
     """Match the features of data with those of a model, or of other data, as `match_features`."""
     return match_features(q.feature_names or q.n_features, trained.feature_names or trained.n_features)
-
-
-def take_columns(q: Queries, columns: Sequence[int]) -> Queries:
-    """Return queries with some columns of the features, in this order; the same object for all of them.
-
-    The features are stored as they were, because another layout of rows or columns gives other bits.
-    """
-    if (*columns,) == tuple(range(q.n_features)):
-        return q
-    if q.held == "file":
-        raise InputError(
-            f"{q.features.source.name}: columns of features that stay in a file cannot be moved or left out; "
-            "rewrite the file with the columns of the training data, or read it into memory.",
-            Advice("in-memory"),
-        )
-    features = q.features[:, list(columns)]
-    if isinstance(features, np.ndarray):
-        features = np.ascontiguousarray(features)
-    else:
-        features.sort_indices()
-    names = q.feature_names and tuple(q.feature_names[column] for column in columns)
-    categories = q.categories and tuple(q.categories[column] for column in columns)
-    return replace(
-        q,
-        features=features,
-        feature_names=names,
-        categories=categories if any(categories or ()) else None,
-    )

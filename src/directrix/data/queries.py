@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -431,3 +431,31 @@ def rows_as_queries(
     ids = tuple(qids[starts].tolist())
     qptr, rows = np.append(starts, n_docs), np.arange(first, first + n_docs)
     return Queries(features, labels, qptr, ids, doc_ids, names, rows, categories)
+
+
+def take_columns(q: Queries, columns: Sequence[int]) -> Queries:
+    """Return queries with some columns of the features, in this order; the same object for all of them.
+
+    The features are stored as they were, because another layout of rows or columns gives other bits.
+    """
+    if (*columns,) == tuple(range(q.n_features)):
+        return q
+    if q.held == "file":
+        raise InputError(
+            f"{q.features.source.name}: columns of features that stay in a file cannot be moved or left out; "
+            "rewrite the file with the columns of the training data, or read it into memory.",
+            Advice("in-memory"),
+        )
+    features = q.features[:, list(columns)]
+    if isinstance(features, np.ndarray):
+        features = np.ascontiguousarray(features)
+    else:
+        features.sort_indices()
+    names = q.feature_names and tuple(q.feature_names[column] for column in columns)
+    categories = q.categories and tuple(q.categories[column] for column in columns)
+    return replace(
+        q,
+        features=features,
+        feature_names=names,
+        categories=categories if any(categories or ()) else None,
+    )

@@ -10,8 +10,8 @@ import numpy as np
 
 from directrix.data.columns import feature_label
 from directrix.data.frames import Categories, spelled_name
-from directrix.data.matching import match_data, take_columns
-from directrix.data.queries import Queries, filled
+from directrix.data.matching import match_data
+from directrix.data.queries import Queries, filled, take_columns
 from directrix.data.sparse import entries
 from directrix.data.stored import blocks, flaws_of
 from directrix.errors import Advice, InputError, short_text, warn
