@@ -3,13 +3,13 @@
 A command that reads data takes one of these groups of options. The group returns names of columns, a
 `DataFile` or `Queries`::
 
-    def example_command(*, data: DataArgument, reading: TrainingData) -> None:
+    def example_command(*, data: DataArgument, reading: TrainingOptions) -> None:
         queries = reading.read(data)
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +19,7 @@ from typer import Option
 
 from directrix.cli.options import Missing, option
 from directrix.cli.output import remark
-from directrix.data.columns import DOC, LABELS, QUERY, ROLES, ColumnNames, column_list, some_names
+from directrix.data.columns import DOC, LABELS, OPTIONS, QUERY, ROLES, ColumnNames, column_list, some_names
 from directrix.data.file import DataFile
 from directrix.data.files import check_replaceable
 from directrix.data.formats import named
@@ -27,7 +27,6 @@ from directrix.data.matching import match_data, match_features
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
-    from directrix.clicks.log import Log
     from directrix.data.queries import Queries
     from directrix.rankers.fitted import FittedModel
     from directrix.rankers.inputs import Weights
@@ -38,16 +37,6 @@ RECORDED = ("qid", "label", "doc_id")
 
 # A search copies some of the queries, so the features may take this share of the available memory.
 _SHARE = 0.4
-
-
-def _column(key: str) -> Any:
-    """Return the option for a column, or for several, by the table of roles."""
-    role = ROLES[key]
-    return option(
-        role.option,
-        metavar="NAME,..." if role.is_list else "NAME",
-        help=role.help,
-    )
 
 
 MissingOption = Annotated[
@@ -74,93 +63,48 @@ ByPositionOption = Annotated[
 ]
 
 
-def _several(option_name: str, text: str | None) -> tuple[str, ...] | None:
-    """Return the names in the text of an option that names several columns."""
-    names = None if text is None else tuple(filter(None, text.split(",")))
-    if names == ():
-        raise typer.BadParameter(f"{option_name} names no column; type e.g. {option_name} bm25,age.")
-    return names
+DATA = ("qid", "label", "doc_id", "features", "categorical", "excluded")
+"""Roles of the columns of labeled data, as the keys of `ROLES`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Names of the columns of tables."""
+    """Options that name columns, and the names that the user gave.
 
-    qid_column: Annotated[str | None, _column("qid")] = None
-    label_column: Annotated[str | None, _column("label")] = None
-    doc_id_column: Annotated[str | None, _column("doc_id")] = None
-    feature_columns: Annotated[str | None, _column("features")] = None
-    categorical_columns: Annotated[str | None, _column("categorical")] = None
-    exclude_columns: Annotated[str | None, _column("excluded")] = None
+    A command lists the roles in its signature, and `ROLES` has the option and the help of each::
+
+        def example_command(*, columns: Annotated[Columns, ("qid", "label")]) -> None: ...
+    """
+
+    texts: Mapping[str, str | None]
+    """The text of each option by its role; None if it was not given."""
+
+    def by_role(self) -> dict[str, Any]:
+        """Return the name of the column of each role; for a role of several columns a tuple, or None."""
+        names: dict[str, Any] = dict(self.texts)
+        for key, text in self.texts.items():
+            if text is not None and ROLES[key].is_list:
+                names[key] = tuple(filter(None, text.split(",")))
+                if not names[key]:
+                    name = ROLES[key].option
+                    raise typer.BadParameter(f"{name} names no column; type e.g. {name} bm25,age.")
+        return names
 
     def names(self) -> ColumnNames:
         """Return the names that were given."""
-        return ColumnNames(
-            self.qid_column,
-            self.label_column,
-            self.doc_id_column,
-            _several("--feature-columns", self.feature_columns),
-            _several("--categorical-columns", self.categorical_columns),
-            _several("--exclude-columns", self.exclude_columns),
-        )
+        return ColumnNames(**{key: name for key, name in self.by_role().items() if key in OPTIONS})
 
     def file(self, path: Path) -> DataFile:
         """Return a data file with these columns."""
         return DataFile(path, self.names())
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunColumns(Columns):
-    """Names of the columns of tables, some of which may be runs."""
-
-    score_column: Annotated[str | None, _column("score")] = None
-
-    def names(self) -> ColumnNames:
-        """Return the names that were given."""
-        return replace(super().names(), score=self.score_column)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogColumns:
-    """Names of the columns of a log of clicks."""
-
-    session_column: Annotated[str | None, _column("session")] = None
-    query_column: Annotated[str | None, _column("query")] = None
-    doc_column: Annotated[str | None, _column("doc")] = None
-    position_column: Annotated[str | None, _column("position")] = None
-    clicked_column: Annotated[str | None, _column("clicked")] = None
-    impressions_column: Annotated[str | None, _column("impressions")] = None
-    user_column: Annotated[str | None, _column("user")] = None
-    ranker_column: Annotated[str | None, _column("ranker")] = None
-
-    def read(self, path: Path) -> Log:
-        """Read a log into memory."""
-        from directrix.clicks.log import Log
-
-        return Log.read(path, **{name.removesuffix("_column"): column for name, column in vars(self).items()})
-
-    def features(self, path: Path) -> DataFile:
-        """Return a table of features with these columns, which needs no labels."""
-        names = ColumnNames(qid=self.query_column, doc_id=self.doc_column, has_labels=False)
-        return DataFile(path, names).with_own_columns()
-
-
-@dataclass(frozen=True, kw_only=True)
-class EventColumns:
-    """Names of the columns of events, and of tables that go with them."""
-
-    user_column: Annotated[str | None, _column("user")] = None
-    item_column: Annotated[str | None, _column("item")] = None
-    time_column: Annotated[str | None, _column("time")] = None
-    event_column: Annotated[str | None, _column("event")] = None
-    session_column: Annotated[str | None, _column("session")] = None
-    categorical_columns: Annotated[str | None, _column("categorical")] = None
-
-    def names(self) -> dict[str, Any]:
-        """Return the arguments of `from_interactions` that name columns."""
-        names: dict[str, Any] = {name.removesuffix("_column"): column for name, column in vars(self).items()}
-        categorical = _several("--categorical-columns", names.pop("categorical_columns"))
-        return names | {"categorical": categorical or ()}
+ColumnOptions = Annotated[Columns, DATA]
+RunOptions = Annotated[Columns, (*DATA, "score")]
+EventOptions = Annotated[Columns, ("user", "item", "time", "event", "session", "categorical")]
+LogOptions = Annotated[
+    Columns, ("session", "query", "doc", "position", "clicked", "impressions", "user", "ranker")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,14 +143,6 @@ class TrainingData(Columns):
         remark(f"note: the features stay in {file}: they take {taken}; {free} of memory are available")
         return replace(q, missing=self.missing.value)
 
-
-@dataclass(frozen=True, kw_only=True)
-class WeightedData(TrainingData):
-    """Options for reading training data with weights; columns of weights are not features."""
-
-    weight_column: Annotated[str | None, _column("weight")] = None
-    query_weight_column: Annotated[str | None, _column("query_weight")] = None
-
     def read_weighted(self, path: Path, *, stream: bool | None) -> tuple[Queries, Weights]:
         """Read or open training data, with weights of documents and of queries; None for those not given.
 
@@ -241,8 +177,9 @@ class WeightedData(TrainingData):
         return self.read_or_open(file, stream=stream if file.format.is_table else None)
 
     def _weight_names(self) -> dict[str, str]:
-        names = {"weight": self.weight_column, "query_weight": self.query_weight_column}
-        return {key: name for key, name in names.items() if name is not None}
+        """Return the names of columns of weights, which are not features, as far as they were given."""
+        names = ((key, self.texts.get(key)) for key in ("weight", "query_weight"))
+        return {key: name for key, name in names if name is not None}
 
     def _without_weights(self, file: DataFile) -> DataFile:
         """Return a file whose columns of weights are not features."""
@@ -363,9 +300,10 @@ class ModelData(Columns):
         return self.matched(q, saved, path, model)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankedData(ModelData, RunColumns):
-    """Options for reading the data on which rankings are evaluated."""
+TrainingOptions = Annotated[TrainingData, DATA]
+WeightedOptions = Annotated[TrainingData, (*DATA, "weight", "query_weight")]
+ModelOptions = Annotated[ModelData, DATA]
+RankedOptions = Annotated[ModelData, (*DATA, "score")]
 
 
 def check_model(path: Path, data: Path | None) -> None:

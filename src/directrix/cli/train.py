@@ -20,11 +20,11 @@ from directrix.cli.output import progress_log, remark, show
 from directrix.cli.reading import (
     RECORDED,
     ByPositionOption,
-    WeightedData,
+    WeightedOptions,
     check_writable,
     same_features,
 )
-from directrix.data.columns import RECOGNIZED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ROLES, ColumnNames
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError, short_text
 
@@ -223,7 +223,7 @@ def train_command(
     force: Annotated[bool, Option("--force", help="Replace model.json without -o.")] = False,
     report: _Report = None,
     search: SearchOptions,
-    reading: WeightedData,
+    reading: WeightedOptions,
     by_position: ByPositionOption = False,
     stream: _Stream = None,
     resume: _Resume = False,
@@ -302,7 +302,7 @@ def search_and_save(
 
 
 def _check_shards(
-    train: Path, valid: Path | None, report: Path | None, search: SearchOptions, reading: WeightedData
+    train: Path, valid: Path | None, report: Path | None, search: SearchOptions, reading: WeightedOptions
 ) -> None:
     """Reject options that sharded training does not support, before starting a cluster."""
     if not is_sharded(train):
@@ -313,7 +313,7 @@ def _check_shards(
     if valid is None:
         raise InputError("--cluster needs validation data, a file or a folder of shards: add --valid.")
     given: dict[str, Any] = {"--report": report, "--folds": search.folds, "--time-budget": search.time_budget}
-    given |= {"--weight-column": reading.weight_column, "--query-weight-column": reading.query_weight_column}
+    given |= {ROLES[key].option: reading.texts[key] for key in ("weight", "query_weight")}
     for option, value in given.items():
         if value is not None:
             raise InputError(f"{option} is not supported on shards; leave it out.")

@@ -14,7 +14,7 @@ from typer import Option
 
 from directrix.cli.options import Missing, SeedOption, argument, option
 from directrix.cli.output import remark, sizes_text
-from directrix.cli.reading import EventColumns, check_writable
+from directrix.cli.reading import EventOptions, check_writable
 from directrix.data.files import to_number
 from directrix.data.formats import ARROW, named
 from directrix.errors import InputError
@@ -66,7 +66,7 @@ def interactions_command(
     test_output: Annotated[Path | None, option(help="Parquet or Arrow file for the later queries.")] = None,
     missing: Annotated[Missing, Option(help="Features without a row; see train.")] = Missing.error,
     seed: SeedOption = 0,
-    columns: EventColumns,
+    columns: EventOptions,
 ) -> None:
     """Make labeled queries from events such as views and purchases, without features from the future.
 
@@ -87,6 +87,7 @@ def interactions_command(
             raise typer.BadParameter(f"{target}: queries are written as *.parquet or *.arrow; choose one.")
         check_writable(target, events, candidates, *tables.values())
     at = None if split is None else moment(_time(split), "--split")
+    given = columns.by_role()
     make = partial(
         from_interactions,
         events,
@@ -96,7 +97,7 @@ def interactions_command(
         candidates=candidates,
         missing=missing.value,
         seed=seed,
-        **columns.names(),
+        **given | {"categorical": given["categorical"] or ()},
         **tables,
     )
     for target, part in zip(targets, _parts(make, negatives, sampling, at, output), strict=True):

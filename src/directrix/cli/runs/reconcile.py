@@ -10,7 +10,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import progress_bar, remark, show
-from directrix.cli.reading import RankedData
+from directrix.cli.reading import RankedOptions
 
 _Scores = Annotated[
     Path,
@@ -49,7 +49,7 @@ def reconcile_command(
     start: _From = None,
     convention: options.ConventionOption = None,
     top: _Top = 10,
-    reading: RankedData,
+    reading: RankedOptions,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Find the conventions under which a measure gives the number that another tool printed.
@@ -80,7 +80,7 @@ def reconcile_command(
         raise typer.Exit(options.NOT_SHOWN)
 
 
-def _ranking(data: Path, scores: Path, reading: RankedData) -> dict[str, Any]:
+def _ranking(data: Path, scores: Path, reading: RankedOptions) -> dict[str, Any]:
     """Return the ranking and its labels as arguments of `directrix.reconcile`."""
     from directrix.cli.rankings import judged_rankings, read_trec
 
