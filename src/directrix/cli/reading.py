@@ -80,10 +80,10 @@ class Columns:
     """The text of each option by its role; None if it was not given."""
 
     def by_role(self) -> dict[str, Any]:
-        """Return the name of the column of each role; for a role of several columns a tuple, or None."""
-        names: dict[str, Any] = dict(self.texts)
-        for key, text in self.texts.items():
-            if text is not None and ROLES[key].is_list:
+        """Return the names that were given by their roles; for a role of several columns a tuple."""
+        names: dict[str, Any] = {key: text for key, text in self.texts.items() if text is not None}
+        for key, text in names.items():
+            if ROLES[key].is_list:
                 names[key] = tuple(filter(None, text.split(",")))
                 if not names[key]:
                     name = ROLES[key].option

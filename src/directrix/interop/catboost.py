@@ -187,7 +187,7 @@ class _Judged:
         self._value, self._X = Value(measure), X
         self._rows = _whole(y, group)
         labels = self._rows.labels
-        judged = Queries.from_arrays(np.zeros((len(labels), 1)), labels, group=self._rows.sizes)
+        judged = Queries.from_arrays(np.empty((len(labels), 0)), labels, group=self._rows.sizes)
         check_choice(self._value.measure, judged, "eval_set")
         self._scores, self._n, self.best, self._most = np.zeros(len(self._rows.labels)), 0, 1, -np.inf
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -39,7 +39,7 @@ from directrix.rankers.scoring import scores_by
 from directrix.rankers.starts import check_same, started_from
 from directrix.surrogates.base import FIRST_SHARE, CutOff
 from directrix.trainers.wrappers import BestSoFar, Continuation
-from directrix.types import Callback, Float64Array, Model, Objective, Result, Surrogate
+from directrix.types import Callback, Float64Array, Model, Result, Surrogate
 
 
 def checks_of(trainers: frozenset[str], starts: tuple[str, ...]) -> Checks:
@@ -189,10 +189,17 @@ class GradientRanker(Ranker):
             # the paper's function alone overfits many small models (docs/decisions/cut-offs.md)
             trained = objective.with_share(FIRST_SHARE)
         if valid is not None:
-            score = _mean_of_parameters(measure, model, valid)
+            if valid.held == "shards":
+                score = mean_evaluator_on_shards(measure, model, valid)
+            else:
+                mean = mean_evaluator(measure, valid)
+                score = lambda params: mean(scores_by(model, params, valid))  # noqa: E731
             stages = replace(stages, trainer=BestSoFar(stages.trainer, score, training.patience))
         if self.max_iter == 0:
-            result = _kept_start(objective, start)
+            value, _ = objective.value_and_grad(start)
+            message = "The start was kept: max_iter is 0."
+            counts = {"iterations": 0, "evaluations": 1}
+            result = Result(start, float(value), "max_iter", message, counts)
         else:
             result = stages.minimize(trained, start, callback=training.callback)
             if trained is not objective and not result.own_loss:
@@ -222,26 +229,6 @@ class GradientRanker(Ranker):
         if isinstance(self.start, str):
             return model, self._first(model, training)
         return model, _given_weights(self.start, n_params)
-
-
-def _mean_of_parameters(measure: RankingMeasure, model: Model, valid: Any) -> Callable[[Float64Array], float]:
-    """Return the mean of a measure over scaled queries as a function of the parameters."""
-    if valid.held == "shards":
-        return mean_evaluator_on_shards(measure, model, valid)
-    mean = mean_evaluator(measure, valid)
-    return lambda params: mean(scores_by(model, params, valid))
-
-
-def _kept_start(objective: Objective, start: Float64Array) -> Result:
-    """Return the result of no training at all."""
-    value, _ = objective.value_and_grad(start)
-    return Result(
-        start,
-        float(value),
-        "max_iter",
-        "The start was kept: max_iter is 0.",
-        {"iterations": 0, "evaluations": 1},
-    )
 
 
 def _given_weights(start: Any, n_params: int) -> Float64Array:

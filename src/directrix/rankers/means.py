@@ -151,12 +151,13 @@ class SumsOfMeasure(Question):
 
     def answer(self, shard: OpenShard) -> Float64Array:
         """Return the sums of one shard; features are read once for all parameters."""
-        q, values = shard.kept(("measure", self.key), lambda: self._prepared(shard))
+
+        def prepared() -> tuple[Queries, Callable[[Float64Array], Float64Array]]:
+            check_code(self.key, (self.measure, self.scale))
+            q = shard.queries(self.scale)
+            return q, evaluator_of(self.measure, q)
+
+        q, values = shard.kept(("measure", self.key), prepared)
         scores = [scores_of(self.model, self.params, rows) for _, rows in blocks(q.features, q.qptr)]
         per_query = np.array([values(row) for row in np.concatenate(scores, axis=1)])
         return np.array([np.nansum(per_query, axis=1), np.isfinite(per_query).sum(axis=1)])
-
-    def _prepared(self, shard: OpenShard) -> tuple[Queries, Callable[[Float64Array], Float64Array]]:
-        check_code(self.key, (self.measure, self.scale))
-        q = shard.queries(self.scale)
-        return q, evaluator_of(self.measure, q)

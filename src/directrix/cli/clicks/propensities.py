@@ -55,7 +55,7 @@ def propensities_command(
     of_documents = None
     if features is not None:
         given = columns.by_role()
-        names = ColumnNames(qid=given["query"], doc_id=given["doc"], has_labels=False)
+        names = ColumnNames(qid=given.get("query"), doc_id=given.get("doc"), has_labels=False)
         of_documents = DataFile(features, names).with_own_columns().queries(missing.value)
     with progress_bar("samples of queries") as progress:
         found = propensities(

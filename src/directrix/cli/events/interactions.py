@@ -87,7 +87,6 @@ def interactions_command(
             raise typer.BadParameter(f"{target}: queries are written as *.parquet or *.arrow; choose one.")
         check_writable(target, events, candidates, *tables.values())
     at = None if split is None else moment(_time(split), "--split")
-    given = columns.by_role()
     make = partial(
         from_interactions,
         events,
@@ -97,7 +96,7 @@ def interactions_command(
         candidates=candidates,
         missing=missing.value,
         seed=seed,
-        **given | {"categorical": given["categorical"] or ()},
+        **columns.by_role(),
         **tables,
     )
     for target, part in zip(targets, _parts(make, negatives, sampling, at, output), strict=True):
