@@ -144,7 +144,8 @@ def message_of(problem: BaseException, offered: Collection[str] | None = None) -
     """
     if isinstance(problem, InputError):
         return problem.text(in_shell(text, offered) for text in problem.advice)
-    advice = getattr(problem, "advice", "")  # of a warning
+    # A warning of the library may hold an advice, as the end of its text.
+    advice = getattr(problem, "advice", "")
     return str(problem).removesuffix(advice) + in_shell(advice)
 
 

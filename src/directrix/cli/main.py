@@ -41,13 +41,15 @@ from directrix.data.columns import ROLES
 from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
 
-# the command that each word without its group means
+# For each word that was typed without its group, this is the command it means.
 _GROUPED = {name.split()[1]: name for name in COMMANDS if " " in name}
 _GROUPED |= {"features": "runs features", "text-features": "text features"}
 _WITHOUT_NUMBERS = ("methods_command", "doctor_command")
-_OUTPUTS = ("output", "report", "thresholds", "page", "test_output", "against")  # the last is an input
+# Options whose value "-" does not mean standard input: files to write, and the name of a ranking.
+_OUTPUTS = ("output", "report", "thresholds", "page", "test_output", "against")
 
-# the system takes the memory back at once; to collect garbage first is a sixth of the time of a short command
+# The system takes the memory back at once, so collecting garbage first would only cost time: a sixth of that
+# of a short command.
 atexit.register(gc.freeze)
 
 
@@ -70,7 +72,8 @@ class _Command(TyperCommand):
         for param in self.params:
             if param.param_type_name == "option":
                 param.rich_help_panel = heading_of(param.name)
-            elif param.nargs == -1:  # Typer shows their type as list[Path]
+            elif param.nargs == -1:
+                # Typer would show the type of several files as list[Path].
                 param.bare_type = lambda: "path"
 
 
@@ -81,18 +84,22 @@ class _Commands(TyperGroup):
     """
 
     def main(self, *args: Any, **settings: Any) -> Any:
-        # trainers use one; OpenBLAS starts all when it is loaded, and ends the process where it cannot
+        # Trainers use one thread of BLAS. OpenBLAS starts all when it is loaded, and ends the process where
+        # it cannot.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        # PYTHONUNBUFFERED drops, without an error, what a full disk leaves over of a write
-        now = sys.stdout if sys.stdout is sys.__stdout__ else None  # one that a caller redirected stays
+        # A stream that a caller redirected stays as it is.
+        now = sys.stdout if sys.stdout is sys.__stdout__ else None
+        # Under PYTHONUNBUFFERED, a write that a full disk cuts short would lose the rest without an error.
         if now is not None and isinstance(now.buffer, io.RawIOBase):
             sys.stdout = open(1, "w", encoding=now.encoding, errors=now.errors, closefd=False)  # noqa: SIM115
-        if now is not None:  # help and tables on terminals of few characters; `echo` checks exact results
+        # Help and tables must not fail on terminals of few characters; `echo` checks exact results itself.
+        if now is not None:
             sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         try:
             with stoppable():
                 return super().main(*args, **settings)
-        except OSError as error:  # of help, which is printed before there is a command
+        # Help is printed before there is a command, whose errors `invoke` handles.
+        except OSError as error:
             text = f"error: the output cannot be written: {error.strerror or error}; check the disk."
             typer.echo(text, err=True)
             discard_output()
@@ -121,7 +128,8 @@ class _Commands(TyperGroup):
                 warnings.showwarning = lambda message, *_, **__: remark(f"note: {message_of(message)}")
                 return super().invoke(ctx)
         except typer.BadParameter as error:
-            error.message = error.message.removeprefix("Value error, ")  # of Pydantic
+            # Pydantic writes these words before the message of a validator.
+            error.message = error.message.removeprefix("Value error, ")
             if choice := re.match(r"'(.+?)' is not one of (.+)\.", error.message):
                 near = difflib.get_close_matches(choice[1].lower(), re.findall(r"'(.+?)'", choice[2]), n=1)
                 error.message += f" Did you mean {near[0]!r}?" if near else ""
@@ -206,23 +214,23 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
     offered = {f"--{parameter.name.replace('_', '-')}" for parameter in parameters}
 
     @functools.wraps(command)
-    def run(*, threads: int | None, **given: Any) -> None:
-        computes = command.__name__ not in _WITHOUT_NUMBERS
-        if computes:
-            check_address_space()
-        if not computes:  # `doctor --compile` says itself that it compiles
+    def run(*, threads: int | None, **values: Any) -> None:
+        if command.__name__ in _WITHOUT_NUMBERS:
+            # `doctor --compile` itself says that it compiles.
             logging.getLogger("directrix").setLevel(logging.ERROR)
+        else:
+            check_address_space()
         _use_threads(threads)
         for name, (group, columns) in groups.items():
-            arguments = {field: given.pop(field) for field in _fields(group)}
+            arguments = {field: values.pop(field) for field in _fields(group)}
             if columns:
-                arguments["texts"] = {key: given.pop(option) for key, option in columns.items()}
-            given[name] = group(**arguments)
-        with _on_cluster(given.get("cluster")), _standard_input(given) as replaced:
+                arguments["texts"] = {key: values.pop(option) for key, option in columns.items()}
+            values[name] = group(**arguments)
+        with _on_cluster(values.get("cluster")), _standard_input(values) as replaced:
             try:
                 command(**replaced)
+            # A table is read where the command is not known, so the advice may name an option it lacks.
             except InputError as error:
-                # Where the library raises it, nobody knows which options the command has.
                 _fail(message_of(error, offered))
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -248,12 +256,12 @@ def _on_cluster(text: str | None) -> AbstractContextManager[Any]:
 
 
 @contextmanager
-def _standard_input(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _standard_input(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Write standard input to a file while the block runs, if an input is ``-``; two are wrong usage."""
-    inputs = {name: value for name, value in given.items() if name not in _OUTPUTS}
+    inputs = {name: value for name, value in arguments.items() if name not in _OUTPUTS}
     paths = [path for value in inputs.values() for path in (value if isinstance(value, list) else [value])]
     if not (count := paths.count(Path("-"))):
-        yield given
+        yield arguments
         return
     if count > 1:
         raise typer.BadParameter(
@@ -263,7 +271,7 @@ def _standard_input(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
         spooled = StandardInput(folder, "standard-input")
         with spooled.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield given | {name: _replaced(value, spooled) for name, value in inputs.items()}
+        yield arguments | {name: _replaced(value, spooled) for name, value in inputs.items()}
 
 
 def _replaced(value: Any, spooled: Path) -> Any:
@@ -282,8 +290,8 @@ def _add_commands() -> None:
             text = inspect.getdoc(import_module(f"directrix.cli.{group}"))
             app.add_typer(groups[group], name=group, help=text)
         home = import_module(f"directrix.cli.{name.replace(' ', '.')}")
-        command = getattr(home, f"{word}_command")
-        # a paragraph on one line, which the width of the terminal breaks
+        command = getattr(home, f"{name.replace(' ', '_')}_command")
+        # Each paragraph becomes one line, which the width of the terminal breaks.
         text = re.sub(r"(?<!\n)\n(?=\S)", " ", inspect.cleandoc(command.__doc__))
         groups[group].command(word, cls=_Command, help=text)(_prepared(command))
 

@@ -18,7 +18,7 @@ from directrix.data.columns import check_unique, nearest, some_names
 
 
 @dataclass(frozen=True)
-class Match:
+class FeatureMatch:
     """The columns of data that hold the features of a model, or of other data; see `match_features`."""
 
     names: Sequence[Any]
@@ -47,8 +47,10 @@ class Match:
         return f"{rule}, got no {some_names(self.lacking)}{also}{end}"
 
 
-def match_features(names: Sequence[Any] | int, wanted: Sequence[Any] | int, what: str = "the data") -> Match:
-    """Match the columns of data with wanted features by name, or by position where one side has no names.
+def match_features(
+    names: Sequence[Any] | int, wanted: Sequence[Any] | int, what: str = "the data"
+) -> FeatureMatch:
+    """FeatureMatch the columns of data with wanted features by name, or by position where one side has no names.
 
     The caller decides which differences it allows: another order, or surplus columns.
 
@@ -76,7 +78,7 @@ def match_features(names: Sequence[Any] | int, wanted: Sequence[Any] | int, what
         columns = range(names if isinstance(names, int) else len(names))
         n_wanted = wanted if isinstance(wanted, int) else len(wanted)
         shared = min(len(columns), n_wanted)
-        return Match(
+        return FeatureMatch(
             columns,
             range(n_wanted) if isinstance(wanted, int) else wanted,
             tuple(columns[:shared]),
@@ -86,7 +88,7 @@ def match_features(names: Sequence[Any] | int, wanted: Sequence[Any] | int, what
     needed = set(wanted)
     places = {name: column for column, name in enumerate(names) if name in needed}
     check_unique([name for name in names if name in needed], what)
-    return Match(
+    return FeatureMatch(
         names,
         wanted,
         tuple(places[name] for name in wanted if name in places),
@@ -95,6 +97,6 @@ def match_features(names: Sequence[Any] | int, wanted: Sequence[Any] | int, what
     )
 
 
-def match_data(q: Any, trained: Any) -> Match:
-    """Match the features of data with those of a model, or of other data, as `match_features`."""
+def match_data(q: Any, trained: Any) -> FeatureMatch:
+    """FeatureMatch the features of data with those of a model, or of other data, as `match_features`."""
     return match_features(q.feature_names or q.n_features, trained.feature_names or trained.n_features)

@@ -132,10 +132,16 @@ class FittedModel:
     def ready(self, q: Queries) -> Queries:
         """Return the checked and scaled queries, whose features must be in the order of training."""
         from directrix.data.queries import need_data
-        from directrix.rankers.scoring import check_features, check_finite, check_learned, read_as, recoded
+        from directrix.rankers.scoring import (
+            check_finite,
+            check_learned,
+            check_same_features,
+            read_as,
+            recoded,
+        )
 
         need_data(q, "predict_queries")
-        check_features(q, self)
+        check_same_features(q, self)
         check_learned(q, self.unlearned, self.missing, "the data")
         q = read_as(recoded(q, self.categories), self.missing)
         # other models hide missing values, and relu(-inf) is 0

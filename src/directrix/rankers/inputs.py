@@ -25,9 +25,9 @@ from directrix.measures.prepared import check_judgments
 from directrix.parameters import CHECKS, Checks, option, refusal, whole
 from directrix.parsing import IN_MODULE
 from directrix.rankers.scoring import (
-    check_features,
     check_finite,
     check_learned,
+    check_same_features,
     missing_values,
     read_as,
     recoded,
@@ -190,7 +190,7 @@ def check_training(q: Data, valid: Data | None, *, allow_missing: bool) -> None:
 
 def check_valid(valid: Data, q: Data, *, allow_missing: bool = False) -> None:
     """Raise `InputError` for validation data with other features, or if `check_finite` does."""
-    check_features(valid, q, "the validation data")
+    check_same_features(valid, q, "the validation data")
     check_finite(valid, "the validation data", allow_missing=allow_missing)
 
 

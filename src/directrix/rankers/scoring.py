@@ -21,7 +21,7 @@ from directrix.models.trees import Trees
 from directrix.types import Array, Data, Float64Array
 
 
-def check_features(q: Data, trained: Any, which: str = "the data") -> None:
+def check_same_features(q: Data, trained: Any, which: str = "the data") -> None:
     """Raise `InputError` unless data have the features of a model, or of training data, in their order."""
     if text := match_data(q, trained).problem(which, "the training data"):
         raise InputError(text, Advice("same-features"))

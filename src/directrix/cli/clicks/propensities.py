@@ -17,7 +17,7 @@ from directrix.data.columns import ColumnNames
 from directrix.data.file import DataFile
 
 
-def propensities_command(
+def clicks_propensities_command(
     *,
     log: LogArgument,
     method: Annotated[
@@ -58,7 +58,7 @@ def propensities_command(
         names = ColumnNames(qid=given.get("query"), doc_id=given.get("doc"), has_labels=False)
         of_documents = DataFile(features, names).with_own_columns().queries(missing.value)
     with progress_bar("samples of queries") as progress:
-        found = propensities(
+        bias = propensities(
             read,
             method,
             features=of_documents,
@@ -67,5 +67,5 @@ def propensities_command(
             seed=seed,
             progress=progress,
         )
-    show(form, found.tables(), found.to_dict())
-    save_report(report, lambda: propensities_report(found, data=str(log), command=context.obj))
+    show(form, bias.tables(), bias.to_dict())
+    save_report(report, lambda: propensities_report(bias, data=str(log), command=context.obj))
