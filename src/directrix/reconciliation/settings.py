@@ -13,7 +13,7 @@ from directrix.measures.convention import convention, conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.precision import AP, BinaryMeasure
 from directrix.measures.terms import HIGHEST_EXPONENT
-from directrix.parameters import words_of
+from directrix.parameters import literal_words
 from directrix.reconciliation.material import Material
 from directrix.types import Array, Int64Array
 
@@ -84,7 +84,7 @@ def _axes_of_measure(measure: RankingMeasure, material: Material) -> dict[str, t
     axes = {}
     for field in fields(measure):
         name, asked = field.name, getattr(measure, field.name)
-        allowed = words_of(type(measure)).get(name, ())
+        allowed = literal_words(type(measure)).get(name, ())
         values_of_tools = allowed or [values[name] for values in of_tools if name in values]
         others = [
             *(value for value in values_of_tools if _is_possible(name, value, material)),
@@ -204,7 +204,7 @@ def rows_of_tools(measure: RankingMeasure, space: Space) -> dict[str, int]:
         is_expressed = all(
             value in space.axes.get(name, (getattr(measure, name),))
             # A value that the measure does not know cannot be a difference.
-            or value not in words_of(type(measure)).get(name, (value,))
+            or value not in literal_words(type(measure)).get(name, (value,))
             for name, value in wanted.items()
         )
         # Sets of queries, or documents, that the data do not have change nothing.
