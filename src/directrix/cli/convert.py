@@ -52,15 +52,16 @@ def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingD
     from directrix.data.grouping import identifier_text
     from directrix.data.trec.join import labeled
 
-    given = replace(reading.names(), has_labels=False)
-    files = with_own_columns([DataFile(source, given), DataFile(qrels, given)])
-    check_no_features(files, replace(given, features=None))
-    judged = read_qrels(files[1])
-    q = labeled(files[0].queries(reading.missing.value), judged)
+    columns = replace(reading.names(), has_labels=False)
+    files = with_own_columns([DataFile(source, columns), DataFile(qrels, columns)])
+    check_no_features(files, replace(columns, features=None))
+    judgments = read_qrels(files[1])
+    q = labeled(files[0].queries(reading.missing.value), judgments)
     with (named(target) or LETOR).writing(target) as add:
         add(q)
+    # Only the queries of the features are written, so others do not count as lacking relevant documents.
     kept = set(map(identifier_text, q.query_ids))
-    of_kept = (judged.of_query(place) for place, name in enumerate(judged.query_ids) if name in kept)
+    of_kept = (judgments.of_query(place) for place, name in enumerate(judgments.query_ids) if name in kept)
     relevant = sum(label > 0.0 for labels in of_kept for label in labels.values())
     remark(relevant_text(relevant, int((q.labels > 0.0).sum())))
     return q.n_docs, q.n_queries, q.n_features

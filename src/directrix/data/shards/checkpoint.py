@@ -13,7 +13,7 @@ import hashlib
 import math
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -113,21 +113,23 @@ class _KeepingDriver(Driver):
 
     def ask(self, task: Task) -> Any:
         """Return the result in the file, or request and record it."""
-        question = hashlib.sha256(f"{__version__} {fingerprint(task.question)}".encode())
-        for shard in task.shards:
-            question.update(shard.sha256.encode())
-        key = question.digest()
+        question = task.question, [shard.sha256 for shard in task.shards]
+        return self.remembered(question, lambda: self._driver.ask(task))
+
+    def remembered(self, question: Any, answer: Callable[[], Any]) -> Any:
+        """Return the result for a question in the file, or record that of ``answer``."""
+        key = hashlib.sha256(f"{__version__} {fingerprint(question)}".encode()).digest()
         if key in self.entries:
             offset, shape = self.entries[key]
             self._file.seek(offset)
             values = np.frombuffer(self._file.read(8 * math.prod(shape)), np.float64)
             # The trainer may write to its answers, so it gets a copy.
             return values.reshape(shape).copy()
-        answer = self._driver.ask(task)
-        if isinstance(answer, np.ndarray) and answer.dtype == np.float64 and answer.ndim <= 2:
+        answered = answer()
+        if isinstance(answered, np.ndarray) and answered.dtype == np.float64 and answered.ndim <= 2:
             with _writable(self._path):
-                self._add(key, answer)
-        return answer
+                self._add(key, answered)
+        return answered
 
     def answers(self, task: Task) -> dict[Span, Any]:
         """Return the results of the other driver."""

@@ -63,8 +63,8 @@ class ShardedFeatures:
     def refusal(self, what: str) -> InputError:
         """Return the error for work that needs all features in one place."""
         return InputError(
-            f"{self.folder}: its features are in shards, and {what} needs them in one place. LinearRanker "
-            "and MLPRanker are trained where the shards are.",
+            f"{self.folder}: its features are in shards, and {what} needs them in one place. LinearRanker, "
+            "MLPRanker and BoostedRanker are trained where the shards are.",
             Advice("one-table"),
         )
 
