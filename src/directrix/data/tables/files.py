@@ -464,7 +464,7 @@ class TableFiles:
                     is_plain = 0 <= offset <= end - len(values) * width and values.type in floats
                     if not is_plain or column.null_count or values.null_count:
                         return None
-                    extents.append(Extent(row, path, offset))
+                    extents.append((row, path, offset))
                     row += len(column)
             before += rows.n_rows
         return tuple(extents)
