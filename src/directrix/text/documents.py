@@ -246,6 +246,7 @@ class _Reader(NamedTuple):
                 "Arrow, TREC text (<DOC> or <top>) or SMART text (.I 1). Give a file with such a name or "
                 "first line, or a folder of text files."
             )
+        # Data sets of ir_datasets have these iterators.
         if iterator := getattr(source, {"docno": "docs_iter", "qid": "queries_iter"}[self.key], None):
             return self._of_objects(iterator())
         if isinstance(source, Mapping) and all(isinstance(text, str) for text in source.values()):
