@@ -199,6 +199,7 @@ def roles_of(columns: Sequence[Any], names: ColumnNames, what: str, call: str) -
     doc_id = find(columns, "doc_id", names.doc_id, what, call, optional=True)
     if names.features is None:
         excluded = (find(columns, "excluded", name, what, call) for name in names.excluded or ())
+        # A second column of queries or documents, such as names next to numbers, is not a feature.
         used = (qid, label, doc_id, *QUERY, *DOC, *excluded)
         features = tuple(name for name in columns if name not in used and not INDEX.fullmatch(str(name)))
     else:
@@ -243,6 +244,7 @@ def find(
             f"{column_list(columns)}.",
             Advice("columns" if ROLES[key].is_list else "column", call=call, key=key),
         )
+    # Frames of pandas, and files, may repeat a name.
     if (times := list(columns).count(name)) > 1:
         raise InputError(
             f"{what}: {times} columns have the name {name!r}; one is needed. Rename or leave out the others."
