@@ -10,7 +10,7 @@ import numpy as np
 
 from directrix.clicks.sessions import Cells, Pairs, Sessions
 from directrix.data.checks import as_floats
-from directrix.data.columns import KNOWN, ColumnNames, column_list, find
+from directrix.data.columns import ROLES, ColumnNames, column_list, find
 from directrix.data.file import DataFile
 from directrix.data.frames import array_of, columns_of
 from directrix.data.grouping import object_array, run_starts
@@ -46,7 +46,7 @@ def read_log(given: Any, names: Mapping[str, Hashable | None], *, aggregate: boo
     ids = {
         name
         for key in ("query", "doc", "session", "user", "ranker")
-        for name in (names.get(key), *KNOWN[key])
+        for name in (names.get(key), *ROLES[key].recognized)
     }
     # Identifiers are read as text, so that 007 does not become 7.
     texts = ColumnNames(categorical=tuple(ids - {None}))
@@ -96,7 +96,7 @@ def _columns(
     """Return the columns of a frame by what they hold; those of sessions only if the log has sessions."""
     needed = "a frame or dict with columns of queries, documents, positions and clicks is needed"
     by_name, columns = columns_of(frame, what, needed), {}
-    missing = [key for key in _COLUMNS[:4] if names.get(key) is None and not {*KNOWN[key]} & {*by_name}]
+    missing = [key for key in _COLUMNS[:4] if names.get(key) is None and not {*ROLES[key].recognized} & {*by_name}]
     if len(missing) > 1 < len(by_name):
         raise InputError(
             f"{what}: there are no columns of {', '.join(missing)}; the columns are {column_list(by_name)}.",

@@ -98,7 +98,7 @@ class BoosterObjective(Remembering):
 
     def _objective(self, rows: GroupedRows) -> ScoreObjective:
         q = _queries(rows, adds_gains=getattr(self.surrogate, "adds_gains", False))
-        weights = {"query_weight": rows.query_weight, "doc_weight": rows.doc_weight}
+        weights: dict[str, Any] = {"query_weight": rows.query_weight, "doc_weight": rows.doc_weight}
         return ScoreObjective(q, self.surrogate, **weights).with_share(FIRST_SHARE)
 
 
