@@ -96,7 +96,9 @@ def _columns(
     """Return the columns of a frame by what they hold; those of sessions only if the log has sessions."""
     needed = "a frame or dict with columns of queries, documents, positions and clicks is needed"
     by_name, columns = columns_of(frame, what, needed), {}
-    missing = [key for key in _COLUMNS[:4] if names.get(key) is None and not {*ROLES[key].recognized} & {*by_name}]
+    missing = [
+        key for key in _COLUMNS[:4] if names.get(key) is None and not {*ROLES[key].recognized} & {*by_name}
+    ]
     if len(missing) > 1 < len(by_name):
         raise InputError(
             f"{what}: there are no columns of {', '.join(missing)}; the columns are {column_list(by_name)}.",
