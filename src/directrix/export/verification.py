@@ -20,7 +20,7 @@ from directrix.export.formula import Formula, Linear, formula_of
 from directrix.export.target import ExportTarget, target
 from directrix.export.trees import float32_below
 from directrix.models.trees import Trees
-from directrix.rankers.scoring import matched
+from directrix.rankers.scoring import recoded
 from directrix.types import Array, Float64Array
 
 # A verification scores this number of random rows, in queries of 50.
@@ -180,7 +180,7 @@ def verify(
     collections = [_random_rows(formula, chosen, missing=takes_missing and not chosen.fills(formula))]
     if check is not None:
         # Features are read in memory and in float64, and categories as the model numbers them.
-        q = matched(check, formula.categories)
+        q = recoded(check, formula.categories)
         features = np.ascontiguousarray(dense(q.features), dtype=np.float64)
         collections.append(replace(q, features=features))
     # How the program reads missing features matters if there were some in training, or are some in the data.

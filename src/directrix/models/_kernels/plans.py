@@ -1,6 +1,5 @@
 """Words, tests and values of trees; `directrix.models.plans` explains them."""
 
-import numpy as np
 
 from directrix.kernels import kernel
 
