@@ -75,6 +75,7 @@ def calibrate_command(
         )
     scores = saved.predict_queries(q)
     calibration = Calibration.fit(scores, q.labels, kind.value, rel)
+    # The saved calibration uses all queries; the printed curve is of queries that it did not see.
     probabilities = cross_calibrated(scores, q, kind.value, rel)
     curve = calibration_curve(probabilities, q, rel=rel, by=None if by is None else _by_query(by, q))
     write_model(replace(saved, calibration=calibration), output)

@@ -218,6 +218,7 @@ def _gains(measure: str, comparison: Comparisons, least: float) -> dict[str, boo
 
 def _counts(judged: list[JudgedRanking], *, is_common: bool) -> dict[str, int]:
     """Return the number of topics of each run, with a remark where one lacks some."""
+    # Queries that no run has count too, unless only the common ones do.
     every = frozenset[str]().union(*(ranking.ranked for ranking in judged))
     every = every if is_common else every.union(judged[0].query_ids)
     what = "do not count for any run" if is_common else "count as if it had retrieved nothing"

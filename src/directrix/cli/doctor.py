@@ -24,6 +24,7 @@ _EXTRAS = {
     "onnxruntime": "export",
 }
 """Optional packages, and the extras that install them."""
+# Options by which `git describe` prints the whole commit, and never a tag.
 _DESCRIBE = ("--always", "--dirty", "--abbrev=40", "--exclude=*")
 
 

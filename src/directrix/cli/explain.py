@@ -82,6 +82,7 @@ def explain_command(
         _check(query, docs, {"--retrain": retrain, "--groups": groups, "--report": report}, valid)
         goal = None if measure is None else parse_measure(measure)
     check_writable(report, model, data, retrain, valid, groups)
+    # Without the package that draws, the report is an error now, and not after the explanation.
     if report is not None:
         from directrix.reports.figures import need_plot
 
@@ -111,6 +112,7 @@ def explain_command(
             seed=seed,
             progress=progress,
         )
+    # People see the most important features, and programs get all of them.
     every = explanation.tables(len(explanation.importance.names))
     show(form, explanation.tables(top), explanation.to_dict(), every[0])
     names = {"model": str(model), "data": str(data)}

@@ -70,11 +70,11 @@ def export_command(
     by_feature = None if queries is None else _queries(queries)
     ranker = load_model(model, check)
     q = None if check is None else reading.read(ranker.model_, check, model)
-    found = write(ranker, output, to=to, check=q, queries=by_feature)
+    verification = write(ranker, output, to=to, check=q, queries=by_feature)
     remark(f"saved: {output} ({output.stat().st_size:,} bytes)")
-    remark(str(found))
-    if found.note:
-        remark(f"note: {found.note}")
+    remark(str(verification))
+    if verification.note:
+        remark(f"note: {verification.note}")
 
 
 def _queries(path: Path) -> Any:

@@ -141,6 +141,7 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
             raise InputError(f"--set {key} is given twice; give it once.")
         if key in options:
             raise InputError(f"--set {key} and {options[key]} set the same value; give only {options[key]}.")
+        # Words that other languages use for Python's constants are understood too.
         try:
             settings[key] = parse_literal(value)
         except UNREADABLE:

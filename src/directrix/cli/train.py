@@ -213,8 +213,10 @@ def train_command(
     """
     from directrix.search.search import search as run_search
 
+    # Wrong options are errors before any data are read, which may take minutes.
     with options.usage():
         plan = search.plan()
+    # Only the default file is protected: a user who types -o names the file to replace.
     if output is None:
         output = Path("model.json")
         if output.exists() and not force:
@@ -230,8 +232,10 @@ def train_command(
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
+    # An engine reads missing features in its own way, and the model must be trained on the same values.
     reading = with_missing_of(search.engine, reading)
     queries, weights = reading.read_weighted(train, stream=stream)
+    # Constraints name features, which are known only now.
     plan, validation = plan.with_settings(search.constraints(queries)), None
     if valid is not None:
         validation = reading.read_validation(valid, stream=stream)
@@ -265,6 +269,7 @@ def search_and_save(
                 return is_stopped()
 
             result = run(progress=progress)
+        # The model records the columns that were named, so that other commands need not be told them again.
         if columns := {key: name for key in RECORDED if (name := getattr(names, key)) is not None}:
             data = {**result.ranker.training_["data"], "columns": columns}
             result.ranker.model_ = result.ranker.model_.recorded(data=data)
@@ -362,10 +367,12 @@ def _document(result: SearchResult) -> dict[str, Any]:
 def _feature(text: str, queries: Any, option: str = "--nonnegative") -> tuple[int | str, int]:
     """Name or column of a feature, and its direction."""
     names = queries.feature_names or ()
+    # A minus sign may also be the first letter of a name.
     falls = option == "--monotone" and text.startswith("-") and text not in names
     feature = text[1:] if falls else text
     if feature in names:
         return feature, -1 if falls else 1
+    # Numbers count from 1, and name features only where the data have no names.
     number = int(feature) if not names and feature.isdecimal() and len(feature) < 10 else 0
     if 1 <= number <= queries.n_features:
         return number - 1, -1 if falls else 1

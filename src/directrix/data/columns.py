@@ -199,6 +199,7 @@ def roles_of(columns: Sequence[Any], names: ColumnNames, what: str, call: str) -
     doc_id = find(columns, "doc_id", names.doc_id, what, call, optional=True)
     if names.features is None:
         excluded = (find(columns, "excluded", name, what, call) for name in names.excluded or ())
+        # A second column of queries or documents, such as names next to numbers, is not a feature.
         used = (qid, label, doc_id, *QUERY, *DOC, *excluded)
         features = tuple(name for name in columns if name not in used and not INDEX.fullmatch(str(name)))
     else:
@@ -241,6 +242,7 @@ def find(
             f"{f'did you mean {near!r}? The' if near else 'the'} columns are {column_list(columns)}.",
             Advice("columns" if ROLES[key].is_list else "column", call=call, key=key),
         )
+    # Frames of pandas, and files, may repeat a name.
     check_unique([other for other in columns if other == name], what)
     return name
 

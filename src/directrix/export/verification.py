@@ -183,6 +183,7 @@ def verify(
         q = recoded(check, formula.categories)
         features = np.ascontiguousarray(dense(q.features), dtype=np.float64)
         collections.append(replace(q, features=features))
+    # How the program reads missing features matters if there were some in training, or are some in the data.
     if trained.training_["data"].get("missing") or np.isnan(collections[-1].features).any():
         chosen.check_filled(formula)
     constant = 0.0 if chosen.keeps_constant else _constant(formula)
@@ -316,6 +317,7 @@ def _random_rows(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Qu
         X[:, feature] = rng.choice(pool[np.abs(pool) < np.finfo(kind).max], n_rows).astype(np.float64)
     if missing:
         X[rng.random(X.shape) < 0.05] = np.nan
+    # Orders are compared only in the queries of the data, so these are of any size.
     qid = np.arange(n_rows) // _PER_QUERY
     q = Queries.from_arrays(X, np.zeros(n_rows), qid=qid, feature_names=formula.names, missing="nan")
     return replace(q, categories=formula.categories)

@@ -16,6 +16,7 @@ from directrix.data.frames import (
     by_column,
     by_name,
     cells_of,
+    check_cells,
     collected,
     columns_of,
     columns_of_rows,
@@ -56,6 +57,13 @@ def queries_of(
     ``missing`` is the caller's rule; without one that of the model decides, or in training whether any values
     are missing. Messages call the queries of the rows ``prefix`` + "qid".
     """
+    rule = "error" if missing is None else missing
+    check_missing(rule)
+    if not labels and qid is None and group is None and _is_plain(X, ranker, like):
+        check_cells(X, "nan", (), "row {}".format)
+        n_docs = len(X)
+        ends, rows = np.array([0, n_docs]), np.arange(n_docs)
+        return filled(Queries(X, np.zeros(n_docs), ends, (0.0,), None, None, rows, missing=rule))
     reset = like is None
     trained = [] if reset else list(getattr(ranker, "feature_names_in_", ()))
     if are_dicts(X):
@@ -71,9 +79,21 @@ def queries_of(
     names = getattr(ranker, "feature_names_in_", None)
     names = None if names is None else names.tolist()
     queries = Queries.from_arrays(X, y, qid=qid, group=group, feature_names=names, missing="nan")
-    rule = "error" if missing is None else missing
-    check_missing(rule)
     return filled(replace(queries, categories=by_column(coded, names or ()), missing=rule))
+
+
+def _is_plain(X: Any, ranker: Any, like: Any) -> bool:
+    """Whether an array needs neither scikit-learn's checks nor a copy, which take longer than a short list."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype in (np.float64, np.float32)
+        and X.flags.c_contiguous
+        and len(X) > 0
+        and like is not None
+        and X.shape[1:] == (like.n_features,)
+        and like.categories is None
+        and not hasattr(ranker, "feature_names_in_")
+    )
 
 
 def _columns_with_texts(X: Any, trained: Any, categories: Categories | None) -> list[Any]:

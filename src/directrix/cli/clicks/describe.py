@@ -31,6 +31,7 @@ def clicks_describe_command(
     check_writable(report, log)
     read = Log.read(log, **columns.by_role())
     show(form, read.tables(), read.to_dict())
+    # A user who names a column of impressions knows that such a log has counts only.
     if read.n_sessions is None and not columns.texts["impressions"]:
         remark("note: the log has counts only; if a column identifies sessions, type --session-column NAME")
     save_report(report, partial(log_report, read, data=str(log), command=context.obj))

@@ -101,10 +101,12 @@ def clicks_train_command(
         seed=search.seed,
     )
     plan = plan.with_settings(search.constraints(q))
+    # Queries weigh as much as the impressions of their documents.
     weights = None, np.add.reduceat(np.asarray(q.counts), q.qptr[:-1])
 
     def run(progress: Progress) -> SearchResult:
         result = run_search(plan, q, weights=weights, progress=progress)
+        # By this hash `directrix clicks evaluate` notes that a model was trained on the log.
         data = {**result.ranker.training_["data"], "log": digest_of(clicks)}
         result.ranker.model_ = result.ranker.model_.recorded(data=data)
         return result

@@ -80,6 +80,8 @@ def lab_tendency_command(
         chosen = [with_value(typed_surrogate(text)) for text in texts]
         goal = None if measure is None else parse_measure(measure)
     queries = reading.read(data)
+    # Of all surrogates, those that these labels do not suit are left out; a surrogate that was named is an
+    # error instead.
     if not surrogates:
         chosen = _defined_for(chosen, queries)
     with progress_bar("tendency") as report:

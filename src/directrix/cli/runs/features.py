@@ -78,6 +78,7 @@ def runs_features_command(
     from directrix.fusion.thresholds import RunThresholds, write_runs
 
     _check_options(bins, form, train_topics, thresholds, thresholds_from)
+    # Other data need the same thresholds, so they are always written, next to the features.
     target = thresholds or Path(f"{output}.thresholds.json")
     if target.resolve() == output.resolve():
         raise typer.BadParameter(f"--thresholds {target} is the file of -o too; give another name.")
@@ -88,6 +89,7 @@ def runs_features_command(
     with progress_bar("runs") as report:
         scores = _read(runs, qrels, depth, columns, report)
         written = _chosen(scores, topics, "--topics")
+        # Thresholds of another file are used as they are; --bins 0 writes the values, which need none.
         if used is None and bins != 0:
             used = _thresholds(scores, 50 if bins is None else bins, kind, train_topics)
         report(len(runs), len(runs), output.name)
@@ -192,6 +194,7 @@ def _remark_on_output(written: RunScores, output: Path, n_features: int) -> None
 
 
 def _words(text: str) -> list[str]:
+    # A list of topics is a file with "@" before its name; a LETOR file has the topics of its queries.
     if text.startswith("@"):
         path = Path(text[1:])
         with readable(path), open_data(path) as file:
