@@ -80,6 +80,7 @@ SHELL: dict[str, str | Callable[..., str]] = {
     # missing and large values, and features
     "missing-values": "Add --missing nan, for trees and for `directrix train --scale standard`, log, "
     "quantile or minmax, which fill it, or --missing zero.",
+    "fill-missing": "Fill missing values first.",
     "missing": "or type --missing nan (trees read it as 0, a scale fills in the mean of the training data).",
     "missing-or-zero": "or type --missing nan (trees read it as 0, a scale fills in the mean of the "
     "training data) or --missing zero.",

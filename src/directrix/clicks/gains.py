@@ -18,7 +18,8 @@ from directrix.data.columns import ColumnNames, column_list
 from directrix.data.file import DataFile
 from directrix.data.frames import arrays_of_queries
 from directrix.data.memory import check_room
-from directrix.data.queries import Queries, filled
+from directrix.data.missing import check_finite, stated
+from directrix.data.queries import Queries
 from directrix.data.scale import fit_scale
 from directrix.errors import Advice, InputError, warn
 from directrix.measures.base import RankingMeasure
@@ -119,6 +120,7 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
     clip: float = 0.1,
     policy: Any = None,
     model: Any = None,
+    missing: Literal["error", "zero", "nan"] = "error",
     seed: int = 0,
 ) -> Queries:
     r"""Return the documents of a log with features, mean gains as labels, and impressions as counts.
@@ -150,6 +152,8 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
         For "doubly-robust": r^ of each row of ``features``, or an unfitted ranker, trained on policy-aware
         gains of one half of the queries for the other half; isotonic regression turns its scores into r^.
         Default: ridge regression on features that are standardized over all documents.
+    missing : {"error", "zero", "nan"}
+        Meaning of missing values in the features; for `Queries` that state one, theirs.
     seed : int >= 0
         Seed of the halves.
 
@@ -179,7 +183,8 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
     >>> q.labels, q.counts  # (1 + 0) / 2 and (0 + 1 / .5) / 2
     (array([0.5, 1. ]), array([2., 2.]))
     """
-    q = documents_of(features, "training_data")
+    q = documents_of(features, "training_data", missing)
+    check_finite(q, "the features", allow_missing=True)
     settings = settings_of(log, propensities, [estimator], clip, policy, model, seed)
     shown = impressions_of(log, places_in_log(log.pairs, q), settings.bias, q.n_docs)
     gains = mean_gains(estimator, shown, settings, q)
@@ -283,17 +288,18 @@ def bias_of(log: Log, given: Any) -> Bias:
     return Bias(np.asarray(alpha, np.float64), beta, ends=ends)
 
 
-def documents_of(features: Any, where: str) -> Queries:
-    """Return features by document as `Queries`; labels are not needed."""
+def documents_of(features: Any, where: str, missing: str) -> Queries:
+    """Return features by document as `Queries`; labels are not needed, and NaN may be there."""
     names = ColumnNames(has_labels=False)
     if isinstance(features, Queries):
         q = features
     elif isinstance(features, str | os.PathLike):
-        q = DataFile(features, names).queries("nan")
+        q = replace(DataFile(features, names).queries("nan"), missing="error")
     else:
         arrays = arrays_of_queries(features, names)
         categories = arrays.pop("categories")
-        q = filled(replace(Queries.from_arrays(**arrays, missing="nan"), categories=categories))
+        q = replace(Queries.from_arrays(**arrays, missing="nan"), categories=categories, missing="error")
+    q = stated(q, missing)
     check_unrepeated(q, "features")
     if of_log := [name for name in q.feature_names or () if name in _NOT_FEATURES]:
         raise InputError(
@@ -401,6 +407,7 @@ def _relevance(shown: Impressions, settings: EstimatorSettings, q: Queries | Non
     if given is not None:
         ranker = clone(given)
     else:
+        check_finite(q, "the features", allow_missing=True)
         # The scale is that of all documents; features that hardly vary among shown ones have little weight.
         ranker = LinearRanker(Regression(target="labels"), l2=_RIDGE)
         q = q.scaled(fit_scale("standard", q.features))

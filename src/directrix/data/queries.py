@@ -29,9 +29,9 @@ from directrix.data.frames import (
     check_features,
     encoded,
     names_of,
-    zeros_for_missing,
 )
 from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of, run_starts
+from directrix.data.missing import filled
 from directrix.data.sparse import arrays_of
 from directrix.data.stored import Flaw, blocks, flaws_of
 from directrix.errors import Advice, InputError, amount, short_text
@@ -409,12 +409,6 @@ def frozen_features(features: Any) -> Any:
     out = type(features)(features.shape, dtype=features.dtype)
     out.data, out.indices, out.indptr = parts
     return out
-
-
-def filled(q: Queries) -> Queries:
-    """Return queries with 0 for missing values if they were read with "zero", and others unchanged."""
-    zeros = zeros_for_missing(q.features, q.categories) if q.missing == "zero" else q.features
-    return q if zeros is q.features else replace(q, features=zeros)
 
 
 def rows_as_queries(

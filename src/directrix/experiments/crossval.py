@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix import __version__
+from directrix.data.missing import check_finite
 from directrix.data.queries import Queries
 from directrix.errors import Advice, InputError, warn
 from directrix.experiments.cells import Cell, run_cells
@@ -33,7 +34,6 @@ from directrix.rankers.inputs import check_measurable, check_training, goal_of
 from directrix.rankers.means import mean_over_queries
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method as find_method
-from directrix.rankers.scoring import check_finite
 from directrix.rankers.user_methods import imported, user_method
 from directrix.search.choice import preferred
 from directrix.search.clock import Clock
@@ -309,7 +309,8 @@ def _check_data(split: Split, plans: Sequence[Plan]) -> None:
                 f"the test data have {split.test.n_features} features, the training data "
                 f"{split.train.n_features}; both must have the same ones."
             )
-        check_finite(split.test, "the test data", allow_missing=missing)
+        is_stated = split.train.missing != "error"
+        check_finite(split.test, "the test data", allow_missing=missing, is_stated=is_stated)
         for goal in {plan.measure for plan in plans}:
             check_measurable(goal, split.train)
             if split.valid is not None:

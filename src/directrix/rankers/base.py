@@ -7,7 +7,7 @@ from abc import ABC
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -127,14 +127,14 @@ class Ranker(BaseEstimator, ABC):
         callback: Callback | Sequence[Callback] | None = None,
         verbose: bool | int = False,
         early_stopping_rounds: int | None = None,
+        missing: Literal["error", "zero", "nan"] = "error",
     ) -> Self:
         """Train on rows of documents.
 
         Parameters
         ----------
         X : array, frame, dict of columns or sparse matrix (n_docs, n_features)
-            Features. NaN is a missing value, for trees and for a ``scale`` that fills it; see `Scale`.
-            Columns of a categorical type are for trees only.
+            Features; NaN and None are missing values. Columns of a categorical type are for trees only.
         y : array (n_docs,)
             Labels, >= 0, higher is better.
         qid : hashables (n_docs,)
@@ -162,6 +162,9 @@ class Ranker(BaseEstimator, ABC):
             Print loss and validation measure after every step, or every ``verbose``-th.
         early_stopping_rounds : int >= 1, optional
             ``patience`` of this call, by its name in LightGBM and XGBoost.
+        missing : {"error", "zero", "nan"}
+            Meaning of missing values in X and the validation set: an error, 0, or NaN, for trees and for a
+            ``scale`` that fills it; see `Scale`. The model keeps it, and ``predict`` applies it.
 
         Returns
         -------
@@ -172,8 +175,8 @@ class Ranker(BaseEstimator, ABC):
         ------
         InputError
             If neither qid nor group is given, if qid, group, weights or the validation set do not match the
-            rows, if a label is negative, if a feature is infinite, or missing and the ranker takes no missing
-            values, or if the method does not support ``sample_weight``.
+            rows, if a label is negative, if a feature is infinite, or missing without a meaning that the
+            ranker supports, or if the method does not support ``sample_weight``.
         ValueError
             From scikit-learn, for non-numeric input and labels that are not finite.
 
@@ -183,10 +186,10 @@ class Ranker(BaseEstimator, ABC):
             If the validation queries cannot choose an iteration, or all documents of a query get one score.
         """
         check_fields(self)
-        q = queries_of(self, X, y, qid=qid, group=group, like=self._resumed())
+        q = queries_of(self, X, y, qid=qid, group=group, like=self._resumed(), missing=missing)
         warn_of_labels(q)
         rows, ids = one_set(eval_set, eval_qid, eval_group)
-        valid = queries_of(self, *rows, **ids, like=q, prefix="eval_") if rows else None
+        valid = queries_of(self, *rows, **ids, like=q, missing=missing, prefix="eval_") if rows else None
         weights = document_weights(sample_weight, q), query_weights(query_weight, q)
         return self._train(
             training_for(self, q, valid, measure, weights, callback, verbose, early_stopping_rounds)
@@ -263,8 +266,7 @@ class Ranker(BaseEstimator, ABC):
         )
         trained = self._minimize(ready.watched(), surrogate)
         record = training_record(self, ready, q, surrogate, trained)
-        is_kept = self.takes_missing and (q.missing == "nan" or "missing" in record["data"])
-        missing = "zero" if q.missing == "zero" else "nan" if is_kept else "error"
+        missing = "error" if q.missing == "nan" and not self.takes_missing else q.missing
         result, smoothing = trained.result, last_smoothing(trained.result)
         self.measure_, self.result_ = measure, result
         self.surrogate_ = surrogate if smoothing is None else surrogate.at(smoothing)
@@ -426,7 +428,14 @@ class Ranker(BaseEstimator, ABC):
         return self.model_.predict_queries(q)
 
     def score(
-        self, X: Any, y: Any, qid: Any = None, *, group: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        qid: Any = None,
+        *,
+        group: Any = None,
+        sample_weight: Any = None,
+        missing: str | None = None,
     ) -> float:
         """Return the mean over queries of ``measure_``, for which the ranker was trained.
 
@@ -436,6 +445,8 @@ class Ranker(BaseEstimator, ABC):
             As in ``fit``: qid or group is needed.
         sample_weight : array (n_docs,), optional
             The weight of a query in the mean over queries is the mean weight of its rows.
+        missing : {"nan", "zero"}, optional
+            As in ``predict``.
 
         Returns
         -------
@@ -448,7 +459,7 @@ class Ranker(BaseEstimator, ABC):
             If neither qid nor group is given.
         """
         check_is_fitted(self)
-        q = queries_of(self, X, y, qid=qid, group=group, like=self.model_)
+        q = queries_of(self, X, y, qid=qid, group=group, like=self.model_, missing=missing)
         weights = document_weights(sample_weight, q)
         by_query = None if weights is None else query_means(weights, q)
         return mean_of(self.measure_, self.predict_queries(q), q, by_query)
@@ -505,13 +516,15 @@ class Ranker(BaseEstimator, ABC):
         fitted.model_ = replace(fitted.model_, calibration=calibration)
         return self
 
-    def predict_probability(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
+    def predict_probability(
+        self, X: Any, qid: Any = None, *, group: Any = None, missing: str | None = None
+    ) -> Float64Array:
         """Return the probability that every row is relevant, float64 (n_docs,) in the order of ``predict``.
 
         Raises `InputError` as ``predict`` does, or if ``calibrate`` was not called after ``fit``.
         """
         check_is_fitted(self)
-        return self.model_.probabilities(self.predict(X, qid, group=group))
+        return self.model_.probabilities(self.predict(X, qid, group=group, missing=missing))
 
     def trained(self) -> Any:
         """The ranker that computes the scores: itself, or the one that an `AutoRanker` chose."""

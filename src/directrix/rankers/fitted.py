@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from directrix.data.frames import Categories
+from directrix.data.missing import check_finite, check_learned, read_as
 from directrix.data.scale import RAW, Scale, ScaleUnion, fills_missing, kinds_of
 from directrix.errors import Advice, InputError
 from directrix.models.linear import LinearModel
@@ -129,7 +130,7 @@ class FittedModel:
     def ready(self, q: Queries) -> Queries:
         """Return the checked and scaled queries."""
         from directrix.data.queries import need_data
-        from directrix.rankers.scoring import check_finite, check_learned, check_names, matched, read_as
+        from directrix.rankers.scoring import check_names, matched
 
         need_data(q, "predict_queries")
         if q.n_features != self.n_features:
@@ -143,7 +144,7 @@ class FittedModel:
         # other models hide missing values, and relu(-inf) is 0
         hides = isinstance(self.model, MLPModel | StumpModel | Trees)
         if hides or (self.scale is not None and not self.scale.fills):
-            check_finite(q, "the data", allow_missing=self.takes_missing)
+            check_finite(q, "the data", allow_missing=self.takes_missing, is_stated=True)
         return q if self.scale is None else q.scaled(self.scale)
 
     def probabilities(self, scores: Float64Array) -> Float64Array:

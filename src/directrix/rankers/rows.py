@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from directrix.data.checks import as_floats, check_missing, is_missing, reject_masked, unmasked
+from directrix.data.checks import as_floats, is_missing, reject_masked, unmasked
 from directrix.data.frames import (
     Categories,
     are_dicts,
@@ -24,7 +24,8 @@ from directrix.data.frames import (
     matrix_of,
 )
 from directrix.data.grouping import require_queries
-from directrix.data.queries import Queries, filled
+from directrix.data.missing import stated
+from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import explain_rejected
@@ -52,8 +53,8 @@ def queries_of(
     The features get the names of ``feature_names_in_`` of the ranker, and those that have categories in the
     model or the queries ``like`` are coded. Without ``like`` the ranker takes number and names of its
     features from the rows.
-    ``missing`` is the caller's rule; without one that of the model decides, or in training whether any values
-    are missing. Messages call the queries of the rows ``prefix`` + "qid".
+    ``missing`` is the caller's rule; without one that of the model decides, and in training missing values
+    are an error. Messages call the queries of the rows ``prefix`` + "qid".
     """
     reset = like is None
     trained = () if reset else getattr(ranker, "feature_names_in_", ())
@@ -69,9 +70,8 @@ def queries_of(
     names = getattr(ranker, "feature_names_in_", None)
     names = None if names is None else names.tolist()
     queries = Queries.from_arrays(X, y, qid=qid, group=group, feature_names=names, missing="nan")
-    rule = "error" if missing is None else missing
-    check_missing(rule)
-    return filled(replace(queries, categories=by_column(coded, names or ()), missing=rule))
+    queries = replace(queries, categories=by_column(coded, names or ()), missing="error")
+    return stated(queries, "error" if missing is None else missing)
 
 
 def _columns_with_texts(X: Any, trained: Any, categories: Categories | None) -> list[Any]:

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -317,6 +317,7 @@ class Index(Corpus):
         *,
         runs: Iterable[Run] = (),
         names: Sequence[str] | None = None,
+        missing: Literal["error", "zero", "nan"] = "error",
         progress: Progress | None = None,
     ) -> Queries:
         """Compute features of candidates, named ``formula.field.analyzer``; see `directrix.text.formulas`.
@@ -332,10 +333,11 @@ class Index(Corpus):
             count. Default: all labels are 0.
         runs : Runs, optional
             Scores of other systems, as features ``run.TAG``. A document that a run lacks was not retrieved,
-            and gets the lowest score of the run for the query, or 0 if there is none. A score that is NaN
-            stays missing.
+            and gets the lowest score of the run for the query, or 0 if there is none.
         names : sequence of str, optional
             Names of the features to compute, in this order. Default: all.
+        missing : {"error", "zero", "nan"}
+            Meaning of scores of other systems that are NaN.
         progress : function, optional
             Called with (queries so far, all queries, identifier).
 
@@ -350,4 +352,4 @@ class Index(Corpus):
             If a query of the run has no text, a document is not in the index, no query or document is judged,
             another run has none of the queries, two runs have one tag, or a name is unknown.
         """
-        return TextFeatures.of(self, queries, run, qrels, runs, names).queries(progress)
+        return TextFeatures.of(self, queries, run, qrels, runs, names, missing).queries(progress)

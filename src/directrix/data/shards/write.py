@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import check_missing
 from directrix.data.columns import ColumnNames, column_list, roles_of
 from directrix.data.file import DataFile
 from directrix.data.files import path_of
 from directrix.data.frames import check_features, is_frame
+from directrix.data.missing import MISSING, check_finite, check_missing, stated
 from directrix.data.queries import Queries, need_queries
 from directrix.data.shards.manifest import Manifest, Shard, file_of
 from directrix.data.statistics import Moments, moments_of
@@ -65,7 +65,7 @@ def write_shards(  # noqa: PLR0913
     qid, label, doc_id, features : optional
         Names of columns, as in `Queries.from_frame`.
     missing : {"error", "zero", "nan"}
-        Treatment of missing values.
+        Meaning of missing values, which the manifest keeps. For `Queries` that state one, theirs.
 
     Returns
     -------
@@ -112,14 +112,15 @@ def write_shards_of(data: Any, target: Path, n_shards: int, names: ColumnNames, 
             if is_list:
                 for number, part in enumerate(data):
                     need_queries(part, f"entry {number} of the list for write_shards")
-                    for block in blocks_of(part):
+                    for block in blocks_of(part, missing):
                         router.add(stack, block, number=number)
             else:
                 sizes = sizes_of_queries(data, names) if is_partitioned(data) else None
                 for part in _parts(data, names, missing):
                     router.add(stack, part, sizes)
         router.gather()
-        router.manifest(target).write(folder)
+        stated = (part.missing for part in (data if is_list else [data]) if isinstance(part, Queries))
+        router.manifest(target, max([missing, *stated], key=MISSING.index)).write(folder)
     return target
 
 
@@ -145,7 +146,7 @@ def _folder(target: Path) -> Iterator[Path]:
 def _parts(data: Any, names: ColumnNames, missing: str) -> Iterable[Queries]:
     """Return data as consecutive parts; the last query of a part may continue in the next."""
     if isinstance(data, Queries):
-        return blocks_of(data)
+        return blocks_of(data, missing)
     if isinstance(data, str | os.PathLike):
         return DataFile(data, names).blocks(missing)
     if is_partitioned(data):
@@ -163,15 +164,17 @@ def _of_frame(frame: Any, names: ColumnNames, missing: Any) -> Queries:
     return Queries.from_frame(frame, missing=missing, **of)
 
 
-def blocks_of(q: Queries) -> Iterator[Queries]:
-    """Queries whose features are in a file, block by block."""
+def blocks_of(q: Queries, missing: str) -> Iterator[Queries]:
+    """Queries, those whose features are in a file block by block; ``missing`` is for values without one."""
+    q = stated(q, missing)
     if q.held == "memory":
+        check_finite(q, "the data", allow_missing=True)
         yield q
         return
     for first, rows in q.features.blocks(q.qptr):
         last = first + len(rows)
         a, b = np.searchsorted(q.qptr, [first, last])
-        check_features(rows, "nan")
+        check_features(rows, q.missing)
         # rows to be written later must not be overwritten by the next block
         yield Queries(
             rows.copy(),
@@ -271,7 +274,7 @@ class Router:
         for number in sorted(self._scattered):
             write_parquet(read_parquet(self.path(number), missing="nan"), self.path(number))
 
-    def manifest(self, target: Path) -> Manifest:
+    def manifest(self, target: Path, missing: str) -> Manifest:
         """Return the manifest, by reading the shards."""
         if self._form is None or not self._writers:
             raise InputError(f"{target} was not written: there are no rows. Give at least one document.")
@@ -297,6 +300,7 @@ class Router:
             sum(ordered),
             moments,
             self._form.feature_names,
+            missing,
         )
 
 
