@@ -85,8 +85,9 @@ SHELL: dict[str, str | Callable[..., str]] = {
     "missing-or-zero": "or type --missing nan (trees read it as 0, a scale fills in the mean of the "
     "training data) or --missing zero.",
     "keep-missing": "Leave out --missing zero.",
-    "scale-or-trees": "Type --scale log or --scale standard, which fill in the mean of the training data, "
-    "or use trees, which take it as it is: --method YetiRank; or read it as 0: --missing zero.",
+    "scale-or-trees": "Train with `directrix train --scale log` or standard, which fill in the mean of the "
+    "training data, or with `directrix train --method YetiRank`, whose trees take it as it is; or read it as "
+    "0: --missing zero.",
     "trees-for-categories": "Type --method YetiRank, whose trees take categories and missing values, or "
     "leave columns out: --exclude-columns NAME,OTHER.",
     "clip-column": "Clip the column, or drop these rows.",

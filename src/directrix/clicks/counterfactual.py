@@ -117,7 +117,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     of_gains = ["ips" if name == "self-normalized" else name for name in names if name not in SLATES]
     settings = settings_of(log, propensities, of_gains, clip, policy, model, seed)
     _check_goal(goal, names, log, settings)
-    q = None if features is None else documents_of(features, "evaluate", missing or "error")
+    q = None if features is None else documents_of(features, "evaluate", missing)
     result = _evaluated(log, rankers, goal, names, settings, q, alpha)
     for text in warnings_of(result):
         warn(text, stacklevel=2)

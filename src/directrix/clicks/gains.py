@@ -288,18 +288,19 @@ def bias_of(log: Log, given: Any) -> Bias:
     return Bias(np.asarray(alpha, np.float64), beta, ends=ends)
 
 
-def documents_of(features: Any, where: str, missing: str) -> Queries:
-    """Return features by document as `Queries`; labels are not needed, and NaN may be there."""
+def documents_of(features: Any, where: str, missing: str | None) -> Queries:
+    """Return features by document as `Queries`, without labels; ``missing=None`` leaves NaN to rankers."""
     names = ColumnNames(has_labels=False)
     if isinstance(features, Queries):
         q = features
     elif isinstance(features, str | os.PathLike):
-        q = replace(DataFile(features, names).queries("nan"), missing="error")
+        q = DataFile(features, names).queries("nan" if missing is None else missing)
+        q = q if missing else replace(q, missing="error")
     else:
         arrays = arrays_of_queries(features, names)
         categories = arrays.pop("categories")
         q = replace(Queries.from_arrays(**arrays, missing="nan"), categories=categories, missing="error")
-    q = stated(q, missing)
+    q = stated(q, missing or "error")
     check_unrepeated(q, "features")
     if of_log := [name for name in q.feature_names or () if name in _NOT_FEATURES]:
         raise InputError(
