@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -16,10 +17,9 @@ from directrix.clicks.sessions import Pairs, Sessions
 from directrix.data.checks import as_floats, check_unrepeated
 from directrix.data.columns import ColumnNames, column_list
 from directrix.data.file import DataFile
-from directrix.data.frames import arrays_of_queries
 from directrix.data.memory import check_room
 from directrix.data.missing import check_finite, stated
-from directrix.data.queries import Queries
+from directrix.data.queries import Queries, of_frame
 from directrix.data.scale import fit_scale
 from directrix.errors import Advice, InputError, warn
 from directrix.measures.base import RankingMeasure
@@ -292,15 +292,12 @@ def documents_of(features: Any, where: str, missing: str | None) -> Queries:
     """Return features by document as `Queries`, without labels; ``missing=None`` leaves NaN to rankers."""
     names = ColumnNames(has_labels=False)
     if isinstance(features, Queries):
-        q = features
-    elif isinstance(features, str | os.PathLike):
-        q = DataFile(features, names).queries("nan" if missing is None else missing)
-        q = q if missing else replace(q, missing="error")
+        q = stated(features, missing or "error")
     else:
-        arrays = arrays_of_queries(features, names)
-        categories = arrays.pop("categories")
-        q = replace(Queries.from_arrays(**arrays, missing="nan"), categories=categories, missing="error")
-    q = stated(q, missing or "error")
+        is_path = isinstance(features, str | os.PathLike)
+        read = DataFile(features, names).queries if is_path else partial(of_frame, features, names)
+        q = read(missing or "nan")
+        q = q if missing else replace(q, missing="error")
     check_unrepeated(q, "features")
     if of_log := [name for name in q.feature_names or () if name in _NOT_FEATURES]:
         raise InputError(

@@ -15,7 +15,7 @@ Every function that takes features calls one of these checks. Infinite values ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ import numpy as np
 from directrix.data.checks import has_finite_sum
 from directrix.data.columns import feature_label
 from directrix.data.sparse import cell_of, entries
-from directrix.data.stored import flaws_of
+from directrix.data.stored import Flaw, flaws_of
 from directrix.errors import Advice, InputError
 from directrix.types import Array, Data
 
@@ -64,44 +64,40 @@ def check_cells(
     )
 
 
-def check_finite(q: Data, name: str, *, allow_missing: bool = False, is_stated: bool = False) -> None:
-    """Raise `InputError` at the first feature that is infinite, or NaN unless that is allowed and stated.
+def check_finite(
+    q: Data, name: str, *, allow_missing: bool = False, rule: str = "error", unlearned: Array | None = None
+) -> None:
+    """Raise `InputError` at the first feature that is infinite, or missing without a meaning.
 
-    The meaning of NaN is stated with the data, or ``is_stated`` by the training data or a model.
+    A missing value has one if the method supports it, ``allow_missing``, and it was stated: with the data, or
+    by the ``rule`` of the training data. A model with this rule has none for ``unlearned`` features.
     """
-    for flaw in q.flaws:
-        is_gap = bool(np.isnan(flaw.value))
-        if is_gap and allow_missing and (is_stated or q.missing != "error"):
-            continue
-        reason, advice = "this model takes no infinite values.", Advice("clip")
-        if is_gap and allow_missing:
-            reason, advice = "the meaning of missing values (NaN) must be stated.", Advice("missing-values")
-        elif is_gap:
-            reason, advice = "this model takes no missing values (NaN).", Advice("scale-or-trees")
-        raise InputError(
-            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is {flaw.value:g}"
-            f"{f', and {flaw.n - 1:,} more are' if flaw.n > 1 else ''}; {reason}",
-            advice,
-        )
-
-
-def check_learned(q: Any, unlearned: Array, rule: str, name: str) -> None:
-    """Raise `InputError` at the first missing value of an ``unlearned`` feature, unless it was allowed."""
-    # An infinite value is always an error, whose message comes from `check_finite`.
-    has_infinite = any(np.isinf(entry.value) for entry in q.flaws)
-    if q.missing != "error" or not missing_values(q) or has_infinite:
+    gap, infinite = _first(q.flaws, np.isnan), _first(q.flaws, np.isinf)
+    if infinite:
+        raise _error(q, name, infinite, "this model takes no infinite values.", Advice("clip"))
+    if gap and not allow_missing:
+        raise _error(q, name, gap, "this model takes no missing values (NaN).", Advice("scale-or-trees"))
+    if gap and q.missing == rule == "error" and unlearned is None:
+        reason = "the meaning of missing values must be stated."
+        raise _error(q, name, gap, reason, Advice("missing-values"))
+    if not gap or q.missing != "error" or unlearned is None:
         return
-    flaws = flaws_of(q.features, q.qptr, q.rows, unlearned)
-    flaw = next((entry for entry in flaws if np.isnan(entry.value)), None)
-    if flaw is not None:
-        is_whole = rule == "error"
-        never = "nothing was" if is_whole else "this feature was never"
-        raise InputError(
-            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is missing (NaN)"
-            f"{f', and {flaw.n - 1:,} more are' if flaw.n > 1 else ''}; in the training data {never} "
-            "missing, so the model has not learned what that means. Give the value,",
-            Advice("missing-or-zero" if is_whole else "missing"),
-        )
+    if gap := _first(flaws_of(q.features, q.qptr, q.rows, unlearned), np.isnan):
+        never = "nothing was" if rule == "error" else "this feature was never"
+        reason = f"in the training data {never} missing, so the model has not learned what that means."
+        advice = Advice("missing-or-zero" if rule == "error" else "missing")
+        raise _error(q, name, gap, f"{reason} Give the value,", advice)
+
+
+def _first(flaws: Iterable[Flaw], kind: Callable[[float], Any]) -> Flaw | None:
+    return next((flaw for flaw in flaws if kind(flaw.value)), None)
+
+
+def _error(q: Data, name: str, flaw: Flaw, reason: str, advice: Advice) -> InputError:
+    value = "missing (NaN)" if np.isnan(flaw.value) else f"{flaw.value:g}"
+    more = f", and {flaw.n - 1:,} more are" if flaw.n > 1 else ""
+    column = feature_label(flaw.column, q.feature_names)
+    return InputError(f"{flaw.where} of {name}: {column} is {value}{more}; {reason}", advice)
 
 
 def missing_values(q: Data) -> int:

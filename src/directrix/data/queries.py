@@ -300,10 +300,7 @@ class Queries:
         >>> q.labels, q.feature_names
         (array([0., 1.]), ('bm25',))
         """
-        arrays = arrays_of_queries(frame, ColumnNames.of(qid, label, doc_id, features, categorical))
-        categories = arrays.pop("categories")
-        q = cls.from_arrays(**arrays, missing="nan" if missing == "zero" else missing)
-        return filled(replace(q, categories=categories, missing=missing))
+        return of_frame(frame, ColumnNames.of(qid, label, doc_id, features, categorical), missing)
 
     def take(self, queries: Any) -> Queries:
         """Return the given queries (positions, in the order given) as new `Queries`.
@@ -382,6 +379,14 @@ class Queries:
         out = np.empty_like(per_doc)
         out[self.rows] = per_doc
         return out
+
+
+def of_frame(frame: Any, names: ColumnNames, missing: Any) -> Queries:
+    """Return a frame with columns of these names as queries; see `Queries.from_frame`."""
+    arrays = arrays_of_queries(frame, names)
+    categories = arrays.pop("categories")
+    q = Queries.from_arrays(**arrays, missing="nan" if missing == "zero" else missing)
+    return filled(replace(q, categories=categories, missing=missing))
 
 
 def need_queries(given: Any, where: str) -> None:

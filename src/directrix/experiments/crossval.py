@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix import __version__
-from directrix.data.missing import check_finite
 from directrix.data.queries import Queries
 from directrix.errors import Advice, InputError, warn
 from directrix.experiments.cells import Cell, run_cells
@@ -30,7 +29,7 @@ from directrix.measures.names import listed
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.prepared import Prepared
 from directrix.parameters import seed_number, whole
-from directrix.rankers.inputs import check_measurable, check_training, goal_of
+from directrix.rankers.inputs import check_measurable, check_training, check_valid, goal_of
 from directrix.rankers.means import mean_over_queries
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method as find_method
@@ -304,13 +303,7 @@ def _check_data(split: Split, plans: Sequence[Plan]) -> None:
     missing = any(c.unfitted.takes_missing for plan in plans for c in plan.candidates)
     try:
         check_training(split.train, split.valid, allow_missing=missing)
-        if split.test.n_features != split.train.n_features:
-            raise InputError(
-                f"the test data have {split.test.n_features} features, the training data "
-                f"{split.train.n_features}; both must have the same ones."
-            )
-        is_stated = split.train.missing != "error"
-        check_finite(split.test, "the test data", allow_missing=missing, is_stated=is_stated)
+        check_valid(split.test, split.train, "the test data", allow_missing=missing)
         for goal in {plan.measure for plan in plans}:
             check_measurable(goal, split.train)
             if split.valid is not None:

@@ -428,14 +428,7 @@ class Ranker(BaseEstimator, ABC):
         return self.model_.predict_queries(q)
 
     def score(
-        self,
-        X: Any,
-        y: Any,
-        qid: Any = None,
-        *,
-        group: Any = None,
-        sample_weight: Any = None,
-        missing: str | None = None,
+        self, X: Any, y: Any, qid: Any = None, *, group: Any = None, sample_weight: Any = None
     ) -> float:
         """Return the mean over queries of ``measure_``, for which the ranker was trained.
 
@@ -445,8 +438,6 @@ class Ranker(BaseEstimator, ABC):
             As in ``fit``: qid or group is needed.
         sample_weight : array (n_docs,), optional
             The weight of a query in the mean over queries is the mean weight of its rows.
-        missing : {"nan", "zero"}, optional
-            As in ``predict``.
 
         Returns
         -------
@@ -459,7 +450,7 @@ class Ranker(BaseEstimator, ABC):
             If neither qid nor group is given.
         """
         check_is_fitted(self)
-        q = queries_of(self, X, y, qid=qid, group=group, like=self.model_, missing=missing)
+        q = queries_of(self, X, y, qid=qid, group=group, like=self.model_)
         weights = document_weights(sample_weight, q)
         by_query = None if weights is None else query_means(weights, q)
         return mean_of(self.measure_, self.predict_queries(q), q, by_query)
@@ -516,15 +507,13 @@ class Ranker(BaseEstimator, ABC):
         fitted.model_ = replace(fitted.model_, calibration=calibration)
         return self
 
-    def predict_probability(
-        self, X: Any, qid: Any = None, *, group: Any = None, missing: str | None = None
-    ) -> Float64Array:
+    def predict_probability(self, X: Any, qid: Any = None, *, group: Any = None) -> Float64Array:
         """Return the probability that every row is relevant, float64 (n_docs,) in the order of ``predict``.
 
         Raises `InputError` as ``predict`` does, or if ``calibrate`` was not called after ``fit``.
         """
         check_is_fitted(self)
-        return self.model_.probabilities(self.predict(X, qid, group=group, missing=missing))
+        return self.model_.probabilities(self.predict(X, qid, group=group))
 
     def trained(self) -> Any:
         """The ranker that computes the scores: itself, or the one that an `AutoRanker` chose."""

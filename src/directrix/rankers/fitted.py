@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from directrix.data.frames import Categories
-from directrix.data.missing import check_finite, check_learned, read_as
+from directrix.data.missing import check_finite, read_as
 from directrix.data.scale import RAW, Scale, ScaleUnion, fills_missing, kinds_of
 from directrix.errors import Advice, InputError
 from directrix.models.linear import LinearModel
@@ -118,13 +118,13 @@ class FittedModel:
 
         if not self.members:
             scores = scores_by(self.model, self.params, self.ready(q))
-            check_scores(scores, q, allow_missing=self.takes_missing)
+            check_scores(scores, q)
             return scores
         scores = np.zeros(q.n_docs)
         for member in self.members:
             with np.errstate(over="ignore", invalid="ignore"):
                 scores += member.share * member.predict_queries(q)
-        check_scores(scores, q, allow_missing=True)
+        check_scores(scores, q)
         return scores
 
     def ready(self, q: Queries) -> Queries:
@@ -139,13 +139,14 @@ class FittedModel:
                 "give data with the same features in the same order."
             )
         check_names(q.feature_names, self.feature_names)
-        check_learned(q, self.unlearned, self.missing, "the data")
+        self.check_values(q, "the data")
         q = read_as(matched(q, self.categories), self.missing)
-        # other models hide missing values, and relu(-inf) is 0
-        hides = isinstance(self.model, MLPModel | StumpModel | Trees)
-        if hides or (self.scale is not None and not self.scale.fills):
-            check_finite(q, "the data", allow_missing=self.takes_missing, is_stated=True)
         return q if self.scale is None else q.scaled(self.scale)
+
+    def check_values(self, q: Queries, name: str) -> None:
+        """Raise `InputError` for features that are infinite, or missing without a meaning."""
+        takes = self.takes_missing
+        check_finite(q, name, allow_missing=takes, rule=self.missing, unlearned=self.unlearned)
 
     def probabilities(self, scores: Float64Array) -> Float64Array:
         """Return the calibrated probabilities of scores; `InputError` if the model is not calibrated."""

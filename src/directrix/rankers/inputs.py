@@ -188,17 +188,18 @@ def check_training(q: Data, valid: Data | None, *, allow_missing: bool) -> None:
     check_trainable(q)
 
 
-def check_valid(valid: Data, q: Data, *, allow_missing: bool = False) -> None:
+def check_valid(
+    valid: Data, q: Data, name: str = "the validation data", *, allow_missing: bool = False
+) -> None:
     """Raise `InputError` for validation data with other features, or if `check_finite` does."""
     if valid.n_features != q.n_features:
         raise InputError(
-            f"the validation data have {valid.n_features} features, the training data {q.n_features}; both "
+            f"{name} have {valid.n_features} features, the training data {q.n_features}; both "
             "must have the same ones.",
             Advice("n-features"),
         )
-    check_names(valid.feature_names, q.feature_names, "the validation data")
-    is_stated = q.missing != "error"
-    check_finite(valid, "the validation data", allow_missing=allow_missing, is_stated=is_stated)
+    check_names(valid.feature_names, q.feature_names, name)
+    check_finite(valid, name, allow_missing=allow_missing, rule=q.missing)
 
 
 def same_rows(valid: Data, q: Data) -> bool:

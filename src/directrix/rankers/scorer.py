@@ -25,7 +25,7 @@ from directrix.data.frames import (
     name_of,
     names_of,
 )
-from directrix.data.missing import check_finite, check_learned, check_missing, check_rule, zeros_for_missing
+from directrix.data.missing import check_missing, check_rule, zeros_for_missing
 from directrix.data.scale import Scale
 from directrix.data.statistics import inverse
 from directrix.errors import InputError, short_text, warn
@@ -234,14 +234,12 @@ class Scorer:
         from directrix.data.queries import Queries
         from directrix.rankers.scoring import check_scores
 
-        takes_missing = self._model.takes_missing
         q = Queries.from_arrays(
             X, np.zeros(len(X)), group=[len(X)], feature_names=self.feature_names, missing="nan"
         )
-        check_finite(q, "the list", allow_missing=takes_missing, is_stated=True)
-        check_learned(replace(q, missing=self._rule), self._model.unlearned, self._model.missing, "the list")
+        self._model.check_values(replace(q, missing=self._rule), "the list")
         if scores is not None:
-            check_scores(scores, q, allow_missing=takes_missing)
+            check_scores(scores, q)
 
 
 def _scores_of(fitted: FittedModel, categories: Categories | None) -> _Scores:

@@ -10,7 +10,6 @@ import numpy as np
 
 from directrix.data.columns import feature_label
 from directrix.data.frames import Categories, spelled_name
-from directrix.data.missing import check_finite
 from directrix.data.queries import Queries
 from directrix.data.sparse import entries
 from directrix.data.stored import blocks
@@ -35,11 +34,10 @@ def check_names(
     )
 
 
-def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = False) -> None:
-    """Raise `InputError` at the first score that is NaN or infinite, or at the feature that made it so."""
+def check_scores(scores: Float64Array, q: Queries) -> None:
+    """Raise `InputError` at the first score that is NaN or infinite."""
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
-        check_finite(q, "the data", allow_missing=allow_missing, is_stated=True)
         raise InputError(
             f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because its features are too large; "
             f"{bad.size:,} of {len(scores):,} scores are not finite.",

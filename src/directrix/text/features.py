@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.missing import check_cells, check_missing, filled
+from directrix.data.missing import check_cells, stated
 from directrix.data.queries import Queries
 from directrix.data.trec.join import check_overlap, qrels_of, run_of
 from directrix.data.trec.runs import Run
@@ -49,7 +49,6 @@ class TextFeatures:
         missing: str,
     ) -> TextFeatures:
         """Check the user's arguments; see `Index.features`."""
-        check_missing(missing)
         run, others = run_of(run), list(runs)
         by_tag = {f"run.{other.tag}": other for other in others}
         if len(by_tag) < len(others):
@@ -109,9 +108,8 @@ class TextFeatures:
             doc_ids,
             tuple(self.sources),
             np.arange(len(labels)),
-            missing=self.missing,
         )
-        return filled(q)
+        return stated(q, self.missing)
 
     def _of_query(self, name: str, docs: Array) -> Array:
         if name not in self.texts:

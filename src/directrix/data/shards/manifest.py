@@ -28,12 +28,8 @@ _FORM = {
     "format": frozenset({_FORMAT}),
     "sha256": str,
     "shards": [{"file": str, "sha256": str, "bytes": _COUNT, "queries": _COUNT, "documents": _COUNT}],
-    "features": {
-        "count": range(1 << 24),
-        "dtype": frozenset({"float32", "float64"}),
-        "names": ([str], None),
-        "missing?": frozenset(MISSING),
-    },
+    "features": {"count": range(1 << 24), "dtype": frozenset({"float32", "float64"}), "names": ([str], None)},
+    "missing?": frozenset(MISSING),
     "labels": {"values": [float], "documents": [_COUNT]},
     "ordered": _COUNT,
     "statistics": {name: [float] for name in _ROWS},
@@ -106,12 +102,8 @@ class Manifest:
         data = {
             "format": _FORMAT,
             "shards": [asdict(shard) for shard in self.shards],
-            "features": {
-                "count": self.n_features,
-                "dtype": self.dtype,
-                "names": self.feature_names,
-                "missing": self.missing,
-            },
+            "features": {"count": self.n_features, "dtype": self.dtype, "names": self.feature_names},
+            "missing": self.missing,
             "labels": {
                 "values": sorted(self.labels),
                 "documents": [self.labels[y] for y in sorted(self.labels)],
@@ -187,5 +179,5 @@ def _manifest_of(data: dict[str, Any]) -> Manifest:
         data["ordered"],
         moments._replace(low=low, high=high),
         None if names is None else tuple(names),
-        features.get("missing", "error"),
+        data.get("missing", "error"),
     )

@@ -21,7 +21,7 @@ from directrix.data.file import DataFile
 from directrix.data.files import path_of
 from directrix.data.frames import check_features, is_frame
 from directrix.data.missing import MISSING, check_finite, check_missing, stated
-from directrix.data.queries import Queries, need_queries
+from directrix.data.queries import Queries, need_queries, of_frame
 from directrix.data.shards.manifest import Manifest, Shard, file_of
 from directrix.data.statistics import Moments, moments_of
 from directrix.data.tables.read import open_parquet, read_parquet
@@ -150,18 +150,13 @@ def _parts(data: Any, names: ColumnNames, missing: str) -> Iterable[Queries]:
     if isinstance(data, str | os.PathLike):
         return DataFile(data, names).blocks(missing)
     if is_partitioned(data):
-        return (_of_frame(part, names, missing) for part in partitions(data))
+        return (of_frame(part, names, missing) for part in partitions(data))
     if is_frame(data):
-        return [_of_frame(data, names, missing)]
+        return [of_frame(data, names, missing)]
     raise InputError(
         f"write_shards got {short_text(data)}, a {type(data).__name__}; Queries, a list of them, a path or a "
         "frame is needed. Type directrix.Queries.from_arrays(X, y, qid=qid)."
     )
-
-
-def _of_frame(frame: Any, names: ColumnNames, missing: Any) -> Queries:
-    of = {"qid": names.qid, "label": names.label, "doc_id": names.doc_id, "features": names.features}
-    return Queries.from_frame(frame, missing=missing, **of)
 
 
 def blocks_of(q: Queries, missing: str) -> Iterator[Queries]:

@@ -18,7 +18,7 @@ from directrix.data.file import DataFile
 from directrix.data.frames import by_column, places
 from directrix.data.grouping import object_array, plain_identifier, run_starts
 from directrix.data.memory import check_room
-from directrix.data.missing import check_cells, check_missing, filled, zeros_for_missing
+from directrix.data.missing import check_cells, check_missing, filled, stated, zeros_for_missing
 from directrix.data.queries import Queries, rows_as_queries
 from directrix.data.stored import RawRows, StoredFeatures
 from directrix.data.tables.files import Layout, TableFiles, decoding
@@ -379,7 +379,6 @@ def open_parquet(
 
 def open_table(file: DataFile, *, missing: str = "error") -> Queries:
     """Open a table whose features stay in its file; see `open_parquet`."""
-    check_missing(missing)
     files = file.tables
     layout = files.layout
     if layout.categorical:
@@ -396,19 +395,17 @@ def open_table(file: DataFile, *, missing: str = "error") -> Queries:
     source: Any = DecodedRows(files)
     if (extents := files.extents()) is not None:
         source = RawRows(str(file), extents, source.shape, layout.dtype, files.stamps)
-    return filled(
-        Queries(
-            StoredFeatures(source),
-            labels,
-            np.append(runs.starts, files.n_rows).astype(np.int64),
-            tuple(runs.ids),
-            None,
-            layout.names,
-            np.arange(files.n_rows),
-            layout.stored,
-            missing,
-        )
+    q = Queries(
+        StoredFeatures(source),
+        labels,
+        np.append(runs.starts, files.n_rows).astype(np.int64),
+        tuple(runs.ids),
+        None,
+        layout.names,
+        np.arange(files.n_rows),
+        layout.stored,
     )
+    return stated(q, missing)
 
 
 def _check_room(files: TableFiles, n_bytes: int = 0) -> None:
