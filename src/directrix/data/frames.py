@@ -18,7 +18,7 @@ from directrix.data.checks import (
 )
 from directrix.data.columns import ColumnNames, check_names, column_list, roles_of
 from directrix.data.grouping import plain_identifier
-from directrix.data.missing import check_cells, check_missing
+from directrix.data.missing import check_cells
 from directrix.errors import NO_ITEMS, Advice, InputError, first_repeated, short_text
 from directrix.types import Array, Float64Array, is_sparse
 
@@ -276,14 +276,12 @@ def _narwhals(values: Any, what: str = "the frame") -> Any:
         ) from None
 
 
-def check_features(X: Any, missing: str | None = "error") -> Any:
+def check_features(X: Any, missing: str = "error") -> Any:
     """Return features as C-contiguous float32 or float64 (n_docs, n_features), or as canonical CSR.
 
     float32 and float64 are kept, and other numbers become float64. The input is never changed. NaN is an
-    error, or is kept ("zero", "nan"); infinite values are errors. See `check_cells` for ``missing=None``.
+    error, or is kept ("zero", "nan"); infinite values are errors.
     """
-    if missing is not None:
-        check_missing(missing)
     features: Any = _csr(X) if is_sparse(X) else _dense(X)
     check_cells(features, missing, names_of(X), "row {}".format)
     return features

@@ -46,6 +46,8 @@ def check_cells(
     ``missing=None`` is for functions that have no meaning for missing values. ``among`` names the rows if
     there are others.
     """
+    if missing is not None:
+        check_missing(missing)
     values = entries(features)
     # A finite sum proves that all values are finite, and needs no memory for a mask.
     if has_finite_sum(values):

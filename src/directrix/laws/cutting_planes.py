@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import check_ranking
-from directrix.data.frames import check_features
+from directrix.data.checks import check_form, check_ranking
+from directrix.data.missing import check_cells
 from directrix.data.sparse import dense
 from directrix.parameters import number, whole
 from directrix.types import Float64Array, Int64Array
@@ -109,8 +109,9 @@ def ranking_radius(features: Any, labels: Float64Array, qptr: Int64Array, rel: f
     >>> round(ranking_radius(np.array([[3.0], [1.0], [0.0]]), np.array([1.0, 0, 0]), np.array([0, 3])), 3)
     5.0
     """
-    features = check_features(features, None)
-    _, labels, qptr = check_ranking(np.zeros(features.shape[0]), labels, qptr)
+    n_docs, _ = check_form(features)
+    check_cells(features, None, (), "row {}".format)
+    _, labels, qptr = check_ranking(np.zeros(n_docs), labels, qptr)
     number(rel, "rel", "ranking_radius", above=0.0, example=1)
     largest = 0.0
     for lo, hi in pairwise(qptr):

@@ -105,7 +105,6 @@ class Ranker(BaseEstimator, ABC):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.takes_missing
         tags.target_tags.required = True
         tags.target_tags.positive_only = True
         return tags

@@ -200,8 +200,7 @@ def _checked(plan: Plan, queries: Any, valid: Any, weights: Weights) -> Weights:
                 "n_jobs. Give valid= alone."
             )
         return weights
-    missing = any(candidate.unfitted.takes_missing for candidate in plan.candidates)
-    check_training(queries, valid, allow_missing=missing)
+    check_training(queries, valid, allow_missing=True)
     for data, name in ((queries, "the training data"), (valid, "the validation data")):
         if data is not None:
             check_unrepeated(data, name)
