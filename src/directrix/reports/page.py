@@ -31,18 +31,20 @@ def page(report: Report, *, pictures: str = "figures") -> str:
     ]
     for title, blocks in outline(report):
         texts += [f"## {escaped_markdown(title)}", *(_markdown(block, pictures) for block in blocks)]
-    again = "<!-- not run: needs the data of the paper, and more time than a test has -->\n"
-    texts += [
-        "## How to repeat it",
-        f"{again}```console\n$ {report.command}\n```",
-        _duration(report),
-        FILES,
-    ]
-    return "\n\n".join(filter(None, texts)) + "\n"
+    not_run = "<!-- not run: needs the data of the paper, and more time than a test has -->\n"
+    texts += ["## How to repeat it", f"{not_run}```console\n$ {report.command}\n```"]
+    seconds = report.settings.get("seconds", {}).get("all parts")
+    # A run that was resumed knows the time of all its calls.
+    if seconds is not None:
+        time = f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
+        time = f"{seconds:.0f} seconds" if seconds < 120 else time
+        texts.append(f"Its parts, one after another, took {time} by the clock.")
+    return "\n\n".join(filter(None, [*texts, FILES])) + "\n"
 
 
 def outline(report: Report) -> list[tuple[str, list[Block]]]:
     """Return the headings of a page, each with its blocks: Markdown, tables and figures."""
+    # A note is below the first table that has it, so sections take their tables from one sequence.
     tables = iter(notes_once(report.tables))
     missing = "\n".join(f"- {escaped_markdown(what)}: {why}" for what, why in report.missing)
     headed_blocks: list[tuple[str, Sequence[Block]]] = [("In short", [joined(report.summary)])]
@@ -54,6 +56,7 @@ def outline(report: Report) -> list[tuple[str, list[Block]]]:
     headed_blocks.append(("Figures", report.figures))
     texts = (joined(report.how), joined(report.differs), missing)
     headed_blocks += [(title, [text]) for title, text in zip(ENDING, texts, strict=True)]
+    # Empty texts, and headings without any content, are left out.
     kept = ((title, [block for block in blocks if block]) for title, blocks in headed_blocks)
     return [(title, blocks) for title, blocks in kept if blocks]
 
@@ -76,13 +79,3 @@ def joined(texts: Iterable[str]) -> str:
         document += ("\n" if is_item and after_item else "\n\n" if document else "") + text
         after_item = is_item
     return document
-
-
-def _duration(report: Report) -> str:
-    """Say how long all parts of a run took, over all calls of a run that was resumed."""
-    seconds = report.settings.get("seconds", {}).get("all parts")
-    if seconds is None:
-        return ""
-    time = f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
-    time = f"{seconds:.0f} seconds" if seconds < 120 else time
-    return f"Its parts, one after another, took {time} by the clock."

@@ -23,7 +23,7 @@ from directrix.cli.text.inputs import (
 from directrix.errors import InputError
 
 
-def rerank_command(
+def text_rerank_command(
     *,
     model: options.ModelArgument,
     index: IndexArgument,
@@ -54,11 +54,11 @@ def rerank_command(
             f"the model {model} was trained on features without names, so they are not known; train on "
             "a file of `directrix text features` that ends in .parquet."
         )
-    of, candidates = query_texts(queries, query_field, id_column), read_trec_run(run)
+    texts, candidates = query_texts(queries, query_field, id_column), read_trec_run(run)
     more, names = other_runs(others, candidates), list(saved.feature_names)
     with progress_bar("queries") as report:
-        read = partial(Index.load(index).features, of, candidates, runs=more, names=names, progress=report)
+        read = partial(Index.load(index).features, texts, candidates, runs=more, names=names, progress=report)
         features = read_as_trained(lambda rule: read(missing=rule), [saved], missing)
     write_run(replace(Run.from_scores(features, saved.predict_queries(features)), tag=tag), output)
-    if without := len(of) - len(features.query_ids):
-        remark(f"note: {without} of {len(of)} queries of {queries} have no candidates in {run}")
+    if without := len(texts) - len(features.query_ids):
+        remark(f"note: {without} of {len(texts)} queries of {queries} have no candidates in {run}")
