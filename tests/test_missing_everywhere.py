@@ -187,7 +187,7 @@ USE = {
     "Ranker.fit_queries": lambda q: linear().fit_queries(q),
     "AutoRanker.search": lambda q: search().search(q),
     "EnsembleRanker": lambda q: dx.EnsembleRanker([linear()]).fit_queries(q),
-    "GradientRanker.fit_shards": lambda q: linear().fit_shards(
+    "OnShards.fit_shards": lambda q: linear().fit_shards(
         dx.write_shards(queries(None, WHOLE), fresh(), 2), q
     ),
     "directrix.experiments.cross_validate": lambda q: dx.experiments.cross_validate(
