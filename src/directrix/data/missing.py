@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from directrix.data.stored import Flaw, flaws_of
 from directrix.errors import Advice, InputError
 from directrix.types import Array, Data
 
+_Q = TypeVar("_Q", bound=Any)
+"""Queries of any kind."""
 MISSING = ("error", "zero", "nan")
 """Meanings of missing values: none was stated, 0, or NaN."""
 
@@ -67,7 +69,7 @@ def check_cells(
 
 
 def check_finite(
-    q: Data, name: str, *, allow_missing: bool = False, rule: str = "error", unlearned: Array | None = None
+    q: Any, name: str, *, allow_missing: bool = False, rule: str = "error", unlearned: Array | None = None
 ) -> None:
     """Raise `InputError` at the first feature that is infinite, or missing without a meaning.
 
@@ -85,9 +87,10 @@ def check_finite(
     if not gap or q.missing != "error" or unlearned is None:
         return
     if gap := _first(flaws_of(q.features, q.qptr, q.rows, unlearned), np.isnan):
-        never = "nothing was" if rule == "error" else "this feature was never"
+        is_whole = rule == "error"
+        never = "nothing was" if is_whole else "this feature was never"
         reason = f"in the training data {never} missing, so the model has not learned what that means."
-        advice = Advice("missing-or-zero" if rule == "error" else "missing")
+        advice = Advice("missing-or-zero" if is_whole else "missing")
         raise _error(q, name, gap, f"{reason} Give the value,", advice)
 
 
@@ -128,13 +131,13 @@ def read_as(q: Any, rule: str, which: str = "the data") -> Any:
     return q
 
 
-def stated(q: Any, missing: str) -> Any:
+def stated(q: _Q, missing: str) -> _Q:
     """Return queries with this meaning of missing values, or unchanged if they state one."""
     check_missing(missing)
     return filled(replace(q, missing=missing)) if q.missing == "error" else q
 
 
-def filled(q: Any) -> Any:
+def filled(q: _Q) -> _Q:
     """Return queries with 0 for missing values if they were read with "zero", and others unchanged.
 
     Raises `InputError` if there are some, and the features are not in memory.

@@ -102,7 +102,7 @@ class TextFeatures:
             return f"query {names[np.searchsorted(qptr, row, side='right') - 1]}, document {doc_ids[row]!r}"
 
         check_cells(features, self.missing, tuple(self.sources), place)
-        q = Queries(
+        computed = Queries(
             features,
             np.array(labels),
             qptr,
@@ -111,7 +111,7 @@ class TextFeatures:
             tuple(self.sources),
             np.arange(len(labels)),
         )
-        return stated(q, self.missing)
+        return stated(computed, self.missing)
 
     def _of_query(self, name: str, docs: Array) -> Array:
         if name not in self.texts:

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -322,7 +322,7 @@ class Index(Corpus):
         *,
         runs: Iterable[Run] = (),
         names: Sequence[str] | None = None,
-        missing: Literal["error", "zero", "nan"] = "error",
+        missing: str = "error",
         progress: Progress | None = None,
     ) -> Queries:
         """Compute features of candidates, named ``formula.field.analyzer``; see `directrix.text.formulas`.

@@ -314,7 +314,7 @@ def _joined(
         users=users[lists.users[list_of_query]],
         sampling=pool.probability,
     )
-    return cast("Interactions", filled(q))
+    return filled(q)
 
 
 def _positive(log: EventTable, lists: Decisions, n_items: int) -> tuple[CandidateRows, Float64Array]:
