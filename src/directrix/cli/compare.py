@@ -12,7 +12,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import remark, save_report, show
-from directrix.cli.reading import RankedData, check_writable
+from directrix.cli.reading import RankedOptions, check_writable
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def compare_command(
     seed: options.SeedOption = 0,
     convention: options.ConventionOption = None,
     system_names: options.NamesOption = None,
-    reading: RankedData,
+    reading: RankedOptions,
     cluster: options.ClusterOption = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:

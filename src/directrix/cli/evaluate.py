@@ -11,7 +11,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import remark, show
-from directrix.cli.reading import RankedData, query_classes
+from directrix.cli.reading import RankedOptions, query_classes
 from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def evaluate_command(
     ] = False,
     all_judged: options.AllJudgedOption = False,
     system_names: options.NamesOption = None,
-    reading: RankedData,
+    reading: RankedOptions,
     cluster: options.ClusterOption = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:

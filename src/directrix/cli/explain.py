@@ -11,7 +11,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.options import Format
 from directrix.cli.output import progress_bar, save_report, show
-from directrix.cli.reading import ModelData, check_writable, load_model, query_classes
+from directrix.cli.reading import ModelOptions, check_writable, load_model, query_classes
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def explain_command(
     ] = None,
     report: options.ReportOption = None,
     seed: options.SeedOption = 0,
-    reading: ModelData,
+    reading: ModelOptions,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Explain what a model depends on, and why a document has its rank.

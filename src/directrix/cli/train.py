@@ -20,11 +20,11 @@ from directrix.cli.output import progress_log, remark, show
 from directrix.cli.reading import (
     RECORDED,
     ByPositionOption,
-    WeightedData,
+    WeightedOptions,
     check_writable,
     same_features,
 )
-from directrix.data.columns import RECOGNIZED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ROLES, ColumnNames
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError, short_text
 
@@ -197,7 +197,7 @@ def train_command(
     force: Annotated[bool, Option("--force", help="Replace model.json without -o.")] = False,
     report: _Report = None,
     search: SearchOptions,
-    reading: WeightedData,
+    reading: WeightedOptions,
     by_position: ByPositionOption = False,
     stream: _Stream = None,
     resume: _Resume = False,
@@ -239,10 +239,7 @@ def train_command(
     plan, validation = plan.with_settings(search.constraints(queries)), None
     if valid is not None:
         validation = reading.read_validation(valid, stream=stream)
-        names = queries.feature_names
-        validation = same_features(
-            validation, queries.n_features, names, valid, str(train), by_position=by_position
-        )
+        validation = same_features(validation, queries, valid, str(train), by_position=by_position)
     run = partial(run_search, plan, queries, validation, weights=weights)
     result = search_and_save(run, search, output, form, start, reading.names())
     if report is not None:
@@ -292,7 +289,7 @@ def search_and_save(
 
 
 def _check_shards(
-    train: Path, valid: Path | None, report: Path | None, search: SearchOptions, reading: WeightedData
+    train: Path, valid: Path | None, report: Path | None, search: SearchOptions, reading: WeightedOptions
 ) -> None:
     """Reject options that sharded training does not support, before starting a cluster."""
     if not is_sharded(train):
@@ -303,8 +300,8 @@ def _check_shards(
     if valid is None:
         raise InputError("--cluster needs validation data, a file or a folder of shards: add --valid.")
     values: dict[str, Any] = {"--report": report, "--folds": search.folds}
-    values |= {"--time-budget": search.time_budget, "--weight-column": reading.weight_column}
-    values |= {"--query-weight-column": reading.query_weight_column}
+    values |= {"--time-budget": search.time_budget}
+    values |= {ROLES[key].option: reading.texts[key] for key in ("weight", "query_weight")}
     for option, value in values.items():
         if value is not None:
             raise InputError(f"{option} is not supported on shards; leave it out.")

@@ -98,7 +98,6 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
     number(n_positions, "n_positions", "simulate", most=2**15 - 1, example=10)
     check_room(16 * n * depth, f"{n:,} sessions with {depth:,} positions", Advice("sessions"))
     eta = number(eta, "eta", "simulate", least=0.0, example=1.0)
-    # Positions below the measured ones have the value of the last.
     curve = np.array([*EXAMINATION, *EXAMINATION[-1:] * depth])[:depth] ** eta
     users = model_named(model) if isinstance(model, str) else model
     if not isinstance(users, ClickModel):

@@ -9,7 +9,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import progress_bar, remark, show
-from directrix.cli.reading import ModelData, check_writable, load_model
+from directrix.cli.reading import ModelOptions, check_writable, load_model
 from directrix.data.shards.context import is_on_cluster
 from directrix.errors import InputError
 
@@ -53,7 +53,7 @@ def lab_certify_command(
         Path | None, options.option("--output", "-o", help="Model file to write with --polish.")
     ] = None,
     seed: options.SeedOption = 0,
-    reading: ModelData,
+    reading: ModelOptions,
     cluster: options.ClusterOption = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:

@@ -14,7 +14,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import progress_lines, remark, save_report, show, write_text
-from directrix.cli.reading import TrainingData, check_writable
+from directrix.cli.reading import TrainingOptions, check_writable
 from directrix.data.formats import LETOR
 from directrix.errors import InputError
 
@@ -69,7 +69,7 @@ def lab_crossval_command(
     shard: _Shard = None,
     latex: _Latex = None,
     report: options.ReportOption = None,
-    reading: TrainingData,
+    reading: TrainingOptions,
     cluster: options.ClusterOption = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
@@ -167,7 +167,7 @@ def _place(shard: str | None) -> tuple[int, int] | None:
     return int(place), int(number)
 
 
-def _splits(data: Path, reading: TrainingData, folds: int, seed: int) -> tuple[Split, ...]:
+def _splits(data: Path, reading: TrainingOptions, folds: int, seed: int) -> tuple[Split, ...]:
     from directrix.experiments.splits import k_fold_splits, letor_splits
 
     if data.is_dir():

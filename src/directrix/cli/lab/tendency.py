@@ -10,7 +10,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.advice import message_of
 from directrix.cli.output import progress_bar, remark, show
-from directrix.cli.reading import TrainingData
+from directrix.cli.reading import TrainingOptions
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def lab_tendency_command(
         Option(help="Transform of the surrogate: a factor k, or any non-decreasing function (slower)."),
     ] = TendencyTransform.linear,
     seed: options.SeedOption = 0,
-    reading: TrainingData,
+    reading: TrainingOptions,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Compute the tendency correlation of surrogates and measures over random models.

@@ -12,7 +12,7 @@ from typer import Option
 
 from directrix.cli.options import argument, option
 from directrix.cli.output import progress_bar, relevant_text, remark
-from directrix.cli.reading import RunColumns, check_writable
+from directrix.cli.reading import RunOptions, check_writable
 from directrix.data.file import DataFile
 from directrix.data.files import open_data, readable
 from directrix.errors import InputError, amount
@@ -68,7 +68,7 @@ def runs_features_command(
     thresholds_from: Annotated[
         Path | None, option(help="Thresholds written by this command for the same runs.")
     ] = None,
-    columns: RunColumns,
+    columns: RunOptions,
 ) -> None:
     """Turn runs into queries whose features say which thresholds the score of each run exceeds.
 
@@ -111,7 +111,7 @@ def _check_options(bins: int | None, form: Any, topics: Any, thresholds: Any, th
 
 
 def _read(
-    runs: list[Path], qrels: Path, depth: int, columns: RunColumns, report: Callable[[int, int, str], None]
+    runs: list[Path], qrels: Path, depth: int, columns: RunOptions, report: Callable[[int, int, str], None]
 ) -> RunScores:
     """Read runs and qrels, with a note about the topics that only one of them has."""
     from directrix.cli.rankings import check_no_features, read_qrels, with_own_columns

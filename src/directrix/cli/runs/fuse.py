@@ -10,7 +10,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import echo, progress_bar, remark, show, write_run
-from directrix.cli.reading import RunColumns, check_writable, query_classes
+from directrix.cli.reading import RunOptions, check_writable, query_classes
 
 
 def runs_fuse_command(
@@ -36,7 +36,7 @@ def runs_fuse_command(
             help="Print the configuration of opensearch, elasticsearch, vespa, qdrant or weaviate.",
         ),
     ] = None,
-    columns: RunColumns,
+    columns: RunOptions,
     folds: Annotated[int, Option(min=2, help="Folds of queries for cross-validation.")] = 5,
     seed: options.SeedOption = 0,
     form: options.FormatOption = options.Format.table,
