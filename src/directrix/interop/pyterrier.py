@@ -82,6 +82,7 @@ class Features(pt.Transformer):
         )
         texts = dict(zip(results["qid"], results["query"], strict=True))
         q = self.index.features(texts, run, names=self.names)
+        # The index returns features grouped by query, in the order in which queries first appear.
         rows = np.argsort(_places(results["qid"]), kind="stable")
         features = np.empty_like(q.features)
         features[rows] = q.features
@@ -139,6 +140,7 @@ def _check(results: Any) -> None:
 
 
 def _labeled(results: Any, qrels: Any) -> tuple[Any, Any]:
+    # A left join keeps the order of the results, and documents without a judgment.
     merged = results[["qid", "docno"]].merge(
         qrels[["qid", "docno", "label"]], how="left", on=["qid", "docno"]
     )
