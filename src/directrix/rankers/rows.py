@@ -83,7 +83,7 @@ def queries_of(
 
 
 def _is_plain(X: Any, ranker: Any, like: Any) -> bool:
-    """Whether an array needs neither scikit-learn's checks nor a copy, which take longer than a short list."""
+    """Return whether an array needs no checks of scikit-learn and no copy, which take longer than a list."""
     return (
         type(X) is np.ndarray
         and X.dtype in (np.float64, np.float32)

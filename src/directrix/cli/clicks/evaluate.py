@@ -76,6 +76,7 @@ def clicks_evaluate_command(
     from directrix.cli.rankings import check_system_names, system_names
     from directrix.clicks.counterfactual import evaluate
     from directrix.clicks.log import Log
+    from directrix.reports.clicks import counterfactual_report
 
     with options.usage():
         check_system_names(names, rankers)
@@ -85,7 +86,7 @@ def clicks_evaluate_command(
     clicks = Log.read(log, **columns.by_role())
     # A hash of the log tells whether a model was trained on it; without recorded logs none is needed.
     digest = digest_of(clicks) if any(logs.values()) else ""
-    if trained := [name for path, name in zip(rankers, called, strict=True) if logs.get(path) == digest]:
+    if trained := [called[i] for i, path in enumerate(rankers) if logs.get(path) == digest]:
         remark(
             f"note: {', '.join(trained)}: trained on this log, so it looks better than on others; give a log "
             "of later days"
@@ -102,10 +103,7 @@ def clicks_evaluate_command(
         seed=seed,
     )
     show(form, result.tables(), result.to_dict())
-    if report is not None:
-        from directrix.reports.clicks import counterfactual_report
-
-        save_report(report, partial(counterfactual_report, result, data=str(log), command=context.obj))
+    save_report(report, partial(counterfactual_report, result, data=str(log), command=context.obj))
 
 
 def _scored(
