@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, pairwise
 from typing import Any
@@ -300,11 +301,12 @@ def _tables(results: Optimality) -> tuple[Section, ...]:
         _constructions("Table 2: lambdas for MRR", results, "RR"),
         _constructions("As Tables 1 and 2, for nDCG", results, "nDCG"),
     )
+    linear = replace(_matching(results, "linear"), detail=True)
     optimality = (_trainings(results), _optimality(results), _not_trained(results), *_large(results))
     return (
         Section("Constructions of the lambdas", constructions),
         Section("Local optimality", optimality),
-        Section("Which measure to train for", (_matching(results, "mlp"), _matching(results, "linear"))),
+        Section("Which measure to train for", (_matching(results, "mlp"), linear)),
         Section("Effective pairs", (_pairs(results), _equal_table(results))),
         Section("What validation chose", (_rates(results),)),
     )

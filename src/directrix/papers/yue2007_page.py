@@ -88,44 +88,47 @@ def _tables(results: TrialResults) -> tuple[Section, ...]:
     of_runs: list[Table] = []
     of_methods: list[Table] = []
     for table in WORDS.published["tables"]:
-        for names, where in (
-            (table["data_sets"], ""),
-            (table.get("with_documents", []), ", collections with documents"),
+        for names, where, published in (
+            (table["data_sets"], "", table["rows"]),
+            (table.get("with_documents", []), ", collections with documents", []),
         ):
             if names and by_name.keys() >= set(names):
                 part = of_runs if table["number"] <= _LAST_OF_RUNS else of_methods
-                part.append(_compared(table, table["title"] + where, [by_name[name] for name in names]))
-    data_sets = ", ".join(f"{one.name} ({one.n_runs} runs)" for one in by_name.values())
+                data_sets = [by_name[name] for name in names]
+                part.append(_compared(table["number"], table["title"] + where, data_sets, published))
+    listed = ", ".join(f"{one.name} ({one.n_runs} runs)" for one in by_name.values())
     first = (*_examples(), *_statistics(results), *_constraints(results))
     return (
         Section("Examples and data", first),
-        Section("How to read the tables", text=WORDS.section("reading", data_sets=data_sets)),
+        Section("How to read the tables", text=WORDS.section("reading", data_sets=listed)),
         Section("Against single runs", tuple(of_runs)),
         Section("Against other SVMs", tuple(of_methods)),
         Section("Which C", _by_c(results), WORDS.section("choices", settings=results.settings)),
     )
 
 
-def _compared(published: Mapping[str, Any], title: str, data_sets: Sequence[DataSetResult]) -> Table:
-    has_runs = published["number"] <= _LAST_OF_RUNS
+def _compared(
+    number: int, title: str, data_sets: Sequence[DataSetResult], published: Sequence[Sequence[Value]]
+) -> Table:
+    """Compare SVMmap with the best runs or the other methods, with the published rows if there are any."""
+    has_runs = number <= _LAST_OF_RUNS
     systems = [(one.methods[0], *one.base) if has_runs else one.methods for one in data_sets]
-    nothing = [None] * len(published["rows"][0])  # of methods that are not the paper's
+    nothing = [None] * len(published[0]) if published else []  # of methods that are not the paper's
     rows = []
-    for row, theirs in zip(
-        zip(*systems, strict=False), chain(published["rows"], repeat(nothing)), strict=False
-    ):
+    for row, theirs in zip(zip(*systems, strict=False), chain(published, repeat(nothing)), strict=False):
         ours = [value for system in row for value in (system.mean, _wins(system.against))]
         rows.append((row[0].name, *ours, *(value or None for value in theirs)))
     notes = [
         f"Best runs of {one.name!r}, in order: {', '.join(s.run for s in one.base)}." for one in data_sets
     ]
-    groups = (*(one.name for one in data_sets), "TREC 9 (published)", "TREC 10 (published)")
+    groups = [one.name for one in data_sets]
+    groups += ["TREC 9 (published)", "TREC 10 (published)"] if published else []
     return WORDS.table(
         "compared",
         rows,
         heads=[("", ["model"]), *((name, ["MAP", "W/L"]) for name in groups)],
         notes=notes if has_runs else (),
-        number=published["number"],
+        number=number,
         title=title,
     )
 
