@@ -12,7 +12,7 @@ from directrix import MissingExtra
 from directrix.reports import write
 from directrix.reports.figures import data_of
 from directrix.reports.page import csv_files
-from directrix.reports.report import Section
+from directrix.reports.report import Claim, Section
 from directrix.reports.write import publish, text_of, write_report
 from directrix.tables import Table
 from tests.docs.blocks import blocks
@@ -155,6 +155,18 @@ def test_without_matplotlib_the_install_line_is_said(tmp_path, monkeypatch, work
     with pytest.raises(MissingExtra, match=r'pip install "directrix\[plot\]"'):
         work(tmp_path, report())
     assert not list(tmp_path.iterdir())
+
+
+def test_a_claim_on_several_data_sets_is_one_row_of_the_page():
+    judged = {"A": "holds", "B": "not significant", "C": "holds"}
+    claims = [
+        Claim(f"{name}: x is above y", f"Table {i}", verdict, "", f"{i} queries")
+        for i, (name, verdict) in enumerate(judged.items())
+    ]
+    claims.append(Claim("A: z is best", "Sect. 1", "holds", "", "3 queries"))
+    made = write.page(report(claims=tuple(claims)))
+    assert "| x is above y | Table 0; Table 1; Table 2 | ✓ holds: A, C; ≈ not significant: B |\n" in made
+    assert "| A: z is best | Sect. 1 | ✓ holds (3 queries) |\n" in made
 
 
 def test_hostile_text_is_text_in_markdown():

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from directrix.reports.report import Figure, Report, claims_table, tally
+from directrix.reports.report import MARKS, Claim, Figure, Report, claims_table, tally
 from directrix.tables import Table, escaped_markdown, notes_once
 
 CLAIMS = "Claims of the paper"
@@ -34,6 +34,8 @@ def page(report: Report, *, pictures: str = "figures", tables: str = "tables") -
         f"{made} {_duration(report)}".rstrip(),
     ]
     for title, blocks in outline(report):
+        if title == CLAIMS:
+            blocks = [blocks[0], f"[Our figures for each claim]({links['']}).", _verdicts(report.claims)]
         texts += [f"## {escaped_markdown(title)}", *(_markdown(block, pictures, links) for block in blocks)]
     return "\n\n".join(filter(None, texts)) + "\n"
 
@@ -68,8 +70,6 @@ def csv_files(report: Report) -> dict[str, Table]:
 
 def _markdown(block: Block, pictures: str, links: Mapping[str, str]) -> str:
     if isinstance(block, Table):
-        if not block.title:  # the claims
-            return f"[Our figures for each claim]({links['']}).\n\n{block.without({3}).markdown()}"
         if block.detail:
             notes = escaped_markdown(" ".join(block.notes))
             link = f"[{len(block.rows)} rows]({links[block.title]})"
@@ -79,6 +79,22 @@ def _markdown(block: Block, pictures: str, links: Mapping[str, str]) -> str:
         alt = escaped_markdown(" ".join(block.alt.split())).replace("[", "\\[").replace("]", "\\]")
         return f"![{alt}]({pictures}/{block.name}.png)\n\n*{escaped_markdown(block.title)}*"
     return block
+
+
+def _verdicts(claims: Sequence[Claim]) -> Table:
+    """Return one row for each claim, and for one that is checked on several data sets, as ``DATA: CLAIM``."""
+    checked: dict[str, list[tuple[str, Claim]]] = {}
+    for claim in claims:
+        data, _, text = " ".join(claim.text.split()).partition(": ")
+        checked.setdefault(text or data, []).append((data, claim))
+    rows = []
+    for text, pairs in checked.items():
+        places = "; ".join(dict.fromkeys(claim.source for _, claim in pairs))
+        data = {one.verdict: [name for name, c in pairs if c.verdict == one.verdict] for _, one in pairs}
+        here = "; ".join(f"{MARKS[verdict]} {verdict}: {', '.join(names)}" for verdict, names in data.items())
+        first = pairs[0][1]
+        rows.append((text, places, here) if len(pairs) > 1 else (first.text, places, first.judged))
+    return Table("", ("claim", "where", "here"), tuple(rows))
 
 
 def _narrow(table: Table) -> Table:
