@@ -201,7 +201,8 @@ def compared_table(one: Compared) -> Table:
         letor = theirs.get(entry, {})
         ndcg, _, difference = with_difference(letor.get("ndcg"), compared.mean(entry, "nDCG@10"))
         rows.append((*row, letor.get("ap"), ndcg, difference))
-    return WORDS.table("compared", rows, place=_place(one.collection.name), n=len(compared.query_ids))
+    table = WORDS.table("compared", rows, place=_place(one.collection.name), n=len(compared.query_ids))
+    return replace(table, detail=one.collection.name != "OHSUMED")
 
 
 def _measured(compared: CrossValidation, rows: Mapping[str, str], reference: str) -> list[tuple[Value, ...]]:

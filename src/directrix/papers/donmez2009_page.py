@@ -299,7 +299,7 @@ def _tables(results: Optimality) -> tuple[Section, ...]:
     constructions = (
         _constructions("Table 1: lambdas for MAP", results, "AP"),
         _constructions("Table 2: lambdas for MRR", results, "RR"),
-        _constructions("As Tables 1 and 2, for nDCG", results, "nDCG"),
+        replace(_constructions("As Tables 1 and 2, for nDCG", results, "nDCG"), detail=True),
     )
     linear = replace(_matching(results, "linear"), detail=True)
     optimality = (_trainings(results), _optimality(results), _not_trained(results), *_large(results))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
 
@@ -123,7 +124,7 @@ def _compared(
     ]
     groups = [one.name for one in data_sets]
     groups += ["TREC 9 (published)", "TREC 10 (published)"] if published else []
-    return WORDS.table(
+    table = WORDS.table(
         "compared",
         rows,
         heads=[("", ["model"]), *((name, ["MAP", "W/L"]) for name in groups)],
@@ -131,6 +132,7 @@ def _compared(
         number=number,
         title=title,
     )
+    return replace(table, detail=not published)
 
 
 def _wins(against: Significance | None) -> str | None:
