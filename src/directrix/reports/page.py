@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -35,7 +36,7 @@ def page(report: Report, *, pictures: str = "figures", tables: str = "tables") -
     ]
     for title, blocks in outline(report):
         if title == CLAIMS:
-            blocks = [blocks[0], f"[Our figures for each claim]({links['']}).", _verdicts(report.claims)]
+            blocks = [blocks[0], f"[Our figures for each claim]({links['']}).", *_verdicts(report.claims)]
         texts += [f"## {escaped_markdown(title)}", *(_markdown(block, pictures, links) for block in blocks)]
     return "\n\n".join(filter(None, texts)) + "\n"
 
@@ -81,20 +82,25 @@ def _markdown(block: Block, pictures: str, links: Mapping[str, str]) -> str:
     return block
 
 
-def _verdicts(claims: Sequence[Claim]) -> Table:
-    """Return one row for each claim, and for one that is checked on several data sets, as ``DATA: CLAIM``."""
-    checked: dict[str, list[tuple[str, Claim]]] = {}
-    for claim in claims:
-        data, _, text = " ".join(claim.text.split()).partition(": ")
-        checked.setdefault(text or data, []).append((data, claim))
-    rows = []
-    for text, pairs in checked.items():
-        places = "; ".join(dict.fromkeys(claim.source for _, claim in pairs))
-        data = {one.verdict: [name for name, c in pairs if c.verdict == one.verdict] for _, one in pairs}
-        here = "; ".join(f"{MARKS[verdict]} {verdict}: {', '.join(names)}" for verdict, names in data.items())
-        first = pairs[0][1]
-        rows.append((text, places, here) if len(pairs) > 1 else (first.text, places, first.judged))
-    return Table("", ("claim", "where", "here"), tuple(rows))
+def _verdicts(claims: Sequence[Claim]) -> Iterator[str]:
+    """Yield a list of claims for each verdict; ``DATA: CLAIM`` on several data sets is one item."""
+    parts = [(" ".join(claim.text.split()).partition(": "), claim) for claim in claims]
+    n_data = Counter(text for (_, _, text), _ in parts)
+    for verdict, mark in MARKS.items():
+        items: dict[str, tuple[list[str], list[str]]] = {}
+        for (data, colon, text), claim in parts:
+            if claim.verdict == verdict:
+                is_shared = text and n_data[text] > 1
+                places, names = items.setdefault(text if is_shared else data + colon + text, ([], []))
+                places.append(claim.source)
+                names += [data] * bool(is_shared)
+        rows = (
+            f"- {escaped_markdown(text)} ({escaped_markdown('; '.join(dict.fromkeys(places)))})"
+            + (f": {escaped_markdown(', '.join(names))}" if names else "")
+            for text, (places, names) in items.items()
+        )
+        if items:
+            yield f"**{mark} {verdict}**\n\n" + "\n".join(rows)
 
 
 def _narrow(table: Table) -> Table:
