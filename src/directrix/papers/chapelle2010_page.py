@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -293,8 +292,6 @@ def _summary(results: SmoothedResults, claims: Sequence[Claim]) -> Iterator[str]
     if "SmoothAP" in first.entries:
         ap, ap_of_ndcg = (first.mean(entry, "AP") for entry in ("SmoothAP", LINEAR))
         yield from WORDS.section("summary of SmoothAP", name=name, ap=ap, ap_of_ndcg=ap_of_ndcg)
-    verdicts = Counter(claim.verdict for claim in claims)
-    yield from WORDS.section("summary of claims", n=len(claims), verdicts=verdicts)
 
 
 def _places(name: str, compared: CrossValidation) -> Iterator[str]:
