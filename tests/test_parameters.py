@@ -8,7 +8,7 @@ import pytest
 
 import directrix as dx
 from directrix.measures.base import RankingMeasure
-from directrix.parameters import CHECKS, check_fields, words_of
+from directrix.parameters import CHECKS, check_fields, literal_words
 from directrix.rankers.ensemble import EnsembleRanker
 from directrix.registry import MEASURES, SURROGATES, TRAINERS, classes
 from tests.messages import rejects
@@ -22,7 +22,7 @@ def bad_values(kind, field):
     if isinstance(field.default, bool):
         return FLAGS
     checks = getattr(kind, "checks", CHECKS)
-    is_word = field.name in words_of(kind)
+    is_word = field.name in literal_words(kind)
     return WORDS if is_word else NUMBERS * (field.name in checks)
 
 

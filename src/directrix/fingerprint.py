@@ -75,7 +75,7 @@ def _parts(value: Any) -> list[Any]:
         used = _used(value.__code__, value.__globals__)
         return [value.__code__, value.__defaults__, value.__kwdefaults__, full, used]
     if isinstance(value, type):
-        members = {name: one for name, one in sorted(vars(value).items()) if _counts(name, one)}
+        members = {name: member for name, member in sorted(vars(value).items()) if _counts(name, member)}
         return [value.__qualname__, type(value), value.__bases__, members]
     if isinstance(value, property | cached_property):
         return [value.fget if isinstance(value, property) else value.func]
@@ -87,7 +87,7 @@ def _parts(value: Any) -> list[Any]:
     if hasattr(value, "__wrapped__"):
         return [value.__wrapped__]
     if type(value) in (dict, MappingProxyType):
-        return [part for pair in value.items() for part in pair]
+        return [member for pair in value.items() for member in pair]
     return list(value) if type(value) in (tuple, list, set, frozenset) else _pickled(value)
 
 
@@ -106,7 +106,7 @@ def _pickled(value: Any) -> list[Any]:
         # A cached property appears in the state only after its first use, so it must not change the
         # fingerprint.
         kept = {name for name in state if isinstance(getattr(kind, str(name), None), cached_property)}
-        state = {name: part for name, part in state.items() if name not in kept}
+        state = {name: member for name, member in state.items() if name not in kept}
     return [kind, make, arguments, state, list(items or ()), list(pairs or ())]
 
 

@@ -123,7 +123,7 @@ def option(  # noqa: PLR0913
 
 
 @cache
-def words_of(kind: type) -> dict[str, tuple[Any, ...]]:
+def literal_words(kind: type) -> dict[str, tuple[Any, ...]]:
     """Return the words that each field of a class may hold: those of its annotation as a ``Literal``."""
     try:
         hints = get_type_hints(kind)
@@ -147,9 +147,9 @@ def check_fields(owner: Any) -> None:
     those of Python; a ranker keeps what it was given, as scikit-learn requires. Raises `InputError`.
     """
     kind = type(owner)
-    # A class without a table of its own uses the common one. The cache of `words_of` needs hashable
+    # A class without a table of its own uses the common one. The cache of `literal_words` needs hashable
     # arguments, and classes are.
-    checks, words = getattr(kind, "checks", CHECKS), words_of(kind)  # type: ignore[arg-type]
+    checks, words = getattr(kind, "checks", CHECKS), literal_words(kind)  # type: ignore[arg-type]
     for field in fields(owner):
         name, stored = field.name, getattr(owner, field.name)
         # None means "not set" where the default or the annotation allows it.

@@ -125,7 +125,7 @@ COMMANDS = (
     *("lab crossval", "lab certify", "lab tendency", "lab reproduce"),
     "cluster shard",
 )
-"""Commands in the order of ``directrix --help``: the function ``rerank_command`` of ``cli/text/rerank.py`` is
+"""Commands in the order of ``directrix --help``: ``text_rerank_command`` of ``cli/text/rerank.py`` is
 the command ``text rerank``. The docstring of ``cli/text/__init__.py`` is the help of the group."""
 
 BY_TEXT = (

@@ -43,7 +43,13 @@ def _problems(value: Any, form: Any, where: str) -> Iterator[str]:
     elif isinstance(form, dict):
         yield from _of_object(value, form, where)
     elif isinstance(form, list):
-        yield from _of_list(value, form[0], where)
+        if not isinstance(value, list):
+            yield f"{where} is {short_text(value)}, must be a list"
+        # Lists of numbers may be long, so the cheap test of the whole list comes before a look at each
+        # value.
+        elif not _all_fit(value, form[0]):
+            for place, entry in enumerate(value):
+                yield from _problems(entry, form[0], f"{where}[{place}]")
     elif not _fits(value, form):
         yield f"{where} is {short_text(value)}, must be {_name(form)}"
 
@@ -53,8 +59,7 @@ def _of_object(value: Any, form: dict[Any, Any], where: str) -> Iterator[str]:
         yield f"{where or 'the file'} is {short_text(value)}, must be an object"
         return
     for key, entry_form in form.items():
-        # The form `{str: form}` applies to every entry; a question mark marks an entry that may be
-        # absent.
+        # The form `{str: form}` applies to every entry; a question mark marks an entry that may be absent.
         names = value if key is str else [key.removesuffix("?")]
         for name in names:
             path = f"{where}.{name}" if where else name
@@ -62,16 +67,6 @@ def _of_object(value: Any, form: dict[Any, Any], where: str) -> Iterator[str]:
                 yield from _problems(value[name], entry_form, path)
             elif name == key:
                 yield f"{path} is missing"
-
-
-def _of_list(values: Any, form: Any, where: str) -> Iterator[str]:
-    if not isinstance(values, list):
-        yield f"{where} is {short_text(values)}, must be a list"
-    # Lists of numbers may be long, so the cheap test of the whole list comes before a look at each
-    # value.
-    elif not _all_fit(values, form):
-        for place, value in enumerate(values):
-            yield from _problems(value, form, f"{where}[{place}]")
 
 
 def _all_fit(values: list[Any], form: Any) -> bool:

@@ -194,8 +194,8 @@ def test_there_are_two_transformations():
 
 
 def test_few_looks_are_enough(monkeypatch):
-    looks, highest = [], module._highest
-    monkeypatch.setattr(module, "_highest", lambda *given: looks.append(given[0]) or highest(*given))
+    looks, line = [], module._line
+    monkeypatch.setattr(module, "_line", lambda *given: looks.append(given[0]) or line(*given))
     rng = np.random.default_rng(7)
     b = rng.random((100, 106))
     tendency(np.exp(3.0 * b) + rng.lognormal(0.0, 2.0, b.shape), b)

@@ -9,13 +9,13 @@ import pytest
 import directrix as dx
 from directrix.measures.names import measures
 from directrix.measures.prepared import trec_order
-from directrix.parameters import words_of
+from directrix.parameters import literal_words
 
 TIES = ("expected", "order", "worst", "trec")
 RULES = [
     replace(m, ties=ties)
     for m in map(dx.measure, (*measures(), "nDCG@3", "nDCG(gain=linear)@3", "AP(rel=2)", "P(rel=3)@5"))
-    for ties in words_of(type(m)).get("ties", TIES)
+    for ties in literal_words(type(m)).get("ties", TIES)
     if hasattr(m, "ties") and m.sees != "subtopics"
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -24,7 +25,6 @@ from directrix.papers.donmez2009_training import (
     measures_of,
     model_of,
     n_pairs,
-    parts_of,
     random_weights,
     sized,
     watch,
@@ -78,7 +78,7 @@ def test_as_many_folds_of_each_collection_are_kept(tmp_path):
 @pytest.mark.parametrize("name", ["linear", "mlp"])
 def test_recorded_values_are_those_of_sgd(split, name):
     model = model_of(name, SETTINGS)
-    seen = watch(parts_of(split), Lambda("AP(rel=2)"), model, 0.1, SETTINGS)
+    seen = watch(split, Lambda("AP(rel=2)"), model, 0.1, SETTINGS)
     start = random_weights(model, 4, 0)
     assert len(start) == (4 if name == "linear" else 4 * 3 + 3 + 3)
     trainer = SGD(
@@ -87,7 +87,7 @@ def test_recorded_values_are_those_of_sgd(split, name):
     objective = make_objective(split.train, Lambda("AP(rel=2)"), model)
     seventh = trainer.minimize(objective, start).params
     assert_array_equal(seen.early[7], seventh)
-    for name, part in parts_of(split).items():
+    for name, part in (("train", split.train), ("valid", split.valid)):
         scores = make_objective(part, Lambda("AP(rel=2)"), model).scores(seventh).astype(np.float64)
         expected = measure("AP(rel=2)")(scores, part.labels, part.qptr).mean()
         assert_allclose(seen.values[name][7], expected, rtol=1e-12, atol=0.0)
@@ -98,7 +98,7 @@ def test_recorded_values_are_those_of_sgd(split, name):
 
 def test_a_training_stops_after_patience_epochs_without_a_better_validation_value(split):
     settings = Donmez2009(epochs=200, patience=3, artificial=SIZE)
-    trained = parts_of(split), Lambda("nDCG"), model_of("linear", settings), 0.1, settings
+    trained = split, Lambda("nDCG"), model_of("linear", settings), 0.1, settings
     seen = watch(*trained, stops_early=True)
     assert len(seen.pairs) - 1 - seen.best["valid"][0] == 3 < 200
     assert len(watch(*trained).pairs) == 201
@@ -109,8 +109,7 @@ def test_a_training_restarts_after_50_epochs_of_one_validation_value(split):
     q = split.valid
     alike = Queries.from_arrays(q.features, np.ones(q.n_docs), group=np.diff(q.qptr))
     settings = Donmez2009(epochs=104, artificial=SIZE)
-    parts = {"train": split.train, "valid": alike}
-    seen = watch(parts, Lambda("nDCG"), model_of("linear", settings), 0.1, settings)
+    seen = watch(replace(split, valid=alike), Lambda("nDCG"), model_of("linear", settings), 0.1, settings)
     assert seen.restarts == 2
     assert len(set(seen.values["train"][:51])) > 1
 
@@ -118,7 +117,7 @@ def test_a_training_restarts_after_50_epochs_of_one_validation_value(split):
 def test_a_training_begins_at_given_weights(split):
     start = np.array([1.0, 0.0, 0.0, 0.0])
     model, surrogate = model_of("linear", SETTINGS), Lambda("nDCG")
-    seen = watch(parts_of(split), surrogate, model, 0.1, SETTINGS, start=start)
+    seen = watch(split, surrogate, model, 0.1, SETTINGS, start=start)
     scores = make_objective(split.train, surrogate, model).scores(start).astype(np.float64)
     first = measure("nDCG")(scores, split.train.labels, split.train.qptr).mean()
     assert_allclose(seen.values["train"][0], first, rtol=1e-12, atol=0.0)
@@ -137,17 +136,17 @@ def test_pairs_are_those_of_different_labels(split):
 
 def test_ndcg_learns_from_every_pair_of_different_labels(split):
     net = model_of("linear", SETTINGS)
-    seen = watch(parts_of(split), lambda_for("nDCG"), net, 0.1, SETTINGS)
+    seen = watch(split, lambda_for("nDCG"), net, 0.1, SETTINGS)
     assert set(seen.pairs) == {n_pairs(split.train)}
     assert seen.changing == []
-    for_ap = watch(parts_of(split), lambda_for("AP(rel=2)"), net, 0.1, SETTINGS)
+    for_ap = watch(split, lambda_for("AP(rel=2)"), net, 0.1, SETTINGS)
     assert set(for_ap.pairs) == {n_pairs(split.train, rel=2)}
 
 
 def test_both_counts_of_pairs_are_kept_for_rr(split):
     """Of Eq. (11): relevant times irrelevant documents above the first relevant one."""
     net, q = model_of("linear", SETTINGS), split.train
-    seen = watch(parts_of(split), lambda_for("RR(rel=2)"), net, 0.1, SETTINGS)
+    seen = watch(split, lambda_for("RR(rel=2)"), net, 0.1, SETTINGS)
     scores, literal, changing = q.features @ seen.early[7], 0, 0
     for lo, hi in zip(q.qptr[:-1], q.qptr[1:], strict=True):
         relevant = (q.labels[lo:hi] >= 2)[np.argsort(-scores[lo:hi], kind="stable")]
@@ -173,12 +172,13 @@ def test_trainings_on_about_as_many_pairs_are_compared_on_the_matched_measure():
         return Sized(size, trained, pairs, {"RR": rng.random(20), "nDCG": rng.random(20)})
 
     runs = [one(10, "nDCG", 1000.0), one(40, "nDCG", 4000.0), one(10, "RR", 500.0), one(80, "RR", 1200.0)]
-    (row,) = equal_pairs(runs, "RR")  # 500 and 1,000 pairs differ by a factor of two
-    assert (row.other.trained, row.matched.size, row.other.size) == ("nDCG", 80, 10)
-    assert (row.matched.pairs, row.other.pairs) == (1200.0, 1000.0)
-    assert row.test == paired_t(runs[3].test["RR"], runs[0].test["RR"])
-    difference = row.matched.mean("RR") - row.other.mean("RR")
-    assert_allclose(difference, row.test.difference, rtol=1e-12, atol=1e-15)
+    # 500 and 1,000 pairs differ by a factor of two.
+    ((matched, other, test),) = equal_pairs(runs, "RR")
+    assert (other.trained, matched.size, other.size) == ("nDCG", 80, 10)
+    assert (matched.pairs, other.pairs) == (1200.0, 1000.0)
+    assert test == paired_t(runs[3].test["RR"], runs[0].test["RR"])
+    difference = matched.mean("RR") - other.mean("RR")
+    assert_allclose(difference, test.difference, rtol=1e-12, atol=1e-15)
 
 
 def test_sizes_ascend_within_a_measure():

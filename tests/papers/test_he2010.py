@@ -240,11 +240,11 @@ def test_the_trade_off_is_read_off_the_candidates():
 
 def test_agreement_ranks_coefficients_against_measures():
     found = hand_made().agreements[0]
-    assert [point.name for point in found.points] == [
+    assert list(found.points) == [
         *(f"ApproxRank-MAP alpha={a}" for a in (50, 100, 300)),
         *("SVMmap", "PermuRank"),
     ]
-    assert [round(point.coefficient, 4) for point in found.points[:3]] == [0.55, 0.1375, 0.0344]
+    assert [round(eps, 4) for eps, _ in found.points.values()][:3] == [0.55, 0.1375, 0.0344]
     # .7 > .6 > .5 by strength, then SVMmap and PermuRank, tied: 9 of 10 pairs count, all concordant
     np.testing.assert_allclose(found.by_fold["train"], np.full(2, 9 / np.sqrt(9 * 10)), rtol=1e-12)
 

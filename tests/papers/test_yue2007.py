@@ -126,14 +126,14 @@ def test_relevant_documents_that_no_run_has_count(runs):
 def test_structural_methods_end_at_the_minimum_of_their_own_loss(runs):
     queries, model = features_of("score", runs.data_sets["basic"].take(range(10)), SMALL.bins)
     ends = [train_path(method, queries, model, SMALL, seed=0) for method in METHODS[:2]]
-    assert [step.c for step in ends[0]] == list(SMALL.hinge_c)
+    assert len(ends[0]) == len(SMALL.hinge_c)
     for i, c in enumerate(SMALL.hinge_c):
         for own, surrogate in enumerate((dx.SVMMap(), dx.SVMRoc())):
             objective = make_objective(queries, surrogate, model, penalty=L2(1 / (2 * c)))
             best = CuttingPlane(epsilon=1e-4).minimize(objective, np.zeros(model.n_params)).value
             value = objective.value_and_grad(ends[own][i].params)[0]
             assert best - 1e-4 <= value <= best + SMALL.epsilon
-            assert all(step.is_converged for step in ends[own])
+            assert all(step.status == "converged" for step in ends[own])
     assert not np.allclose(ends[0][1].params, ends[1][1].params)
 
 
@@ -142,9 +142,10 @@ def test_classifiers_are_svmacc_of_the_steps(runs, method):
     queries, model = features_of(method.form, runs.data_sets["basic"].take(range(10)), SMALL.bins)
     objective, start = make_objective(queries, dx.SVMRoc(), model), np.zeros(model.n_params)
     is_published = method.name == "SVMacc (hinge)"
-    for step in train_path(method, queries, model, SMALL, seed=5):
+    results = train_path(method, queries, model, SMALL, seed=5)
+    for c, step in zip(SMALL.c_of(method), results, strict=True):
         trainer = dx.trainers.SVMAcc(
-            C=step.c,
+            C=c,
             loss="hinge" if is_published else "squared_hinge",
             balanced=method.name == "SVMacc2",
             max_iter=50 if is_published else 200,

@@ -44,14 +44,14 @@ def settings_of(name, run, qrels):
     """The measure of a name, its settings, and their values."""
     measure, material = dx.measure(name), material_of_run(run, qrels)
     space = space_of(measure, material)
-    return measure, space, compute(measure, space, material)
+    return measure, space, *compute(measure, space, material)
 
 
 @pytest.mark.parametrize("name", ["nDCG@3", "nDCG", "AP@4", "AP"])
 def test_every_setting_equals_the_loops(name):
     run, qrels = drawn_queries(seed=3)
-    measure, space, found = settings_of(name, run, qrels)
-    means, queries = found.means, as_lists(run, qrels)
+    measure, space, means, _ = settings_of(name, run, qrels)
+    queries = as_lists(run, qrels)
     rng = np.random.default_rng(0)
     rows = [0, *rng.choice(len(means), 400, replace=False)]
     settings = [{"k": None, **space.setting(row)} for row in rows]
@@ -68,9 +68,9 @@ def test_every_setting_equals_the_loops(name):
 
 @pytest.mark.parametrize("name", ["nDCG@3", "AP@4"])
 def test_each_axis_changes_some_value(name):
-    _, space, found = settings_of(name, *drawn_queries(seed=3))
+    _, space, means, _ = settings_of(name, *drawn_queries(seed=3))
     grid = np.full([len(values) for values in space.axes.values()], np.nan)
-    grid[tuple(space.codes.T)] = found.means
+    grid[tuple(space.codes.T)] = means
     for column, (axis, values) in enumerate(space.axes.items()):
         first, *others = np.moveaxis(grid, column, 0)
         for value, other in zip(values[1:], others, strict=True):
@@ -82,8 +82,7 @@ def test_settings_share_a_signature_only_if_all_queries_have_the_same_value():
         {"x": 3.0, "y": 2.0, "z": 1.0},
         {"a": {"x": 1, "y": 0, "z": 1}, "b": {"x": 0, "y": 1, "z": 0}},
     )
-    _, space, found = settings_of("nDCG@2", {"a": run, "b": run}, qrels)
-    signatures = found.signatures
+    _, space, _, signatures = settings_of("nDCG@2", {"a": run, "b": run}, qrels)
     assert signatures[space.row_with({"gain": "linear"})] == signatures[0]  # labels are 0 and 1
     assert signatures[space.row_with({"ties": "worst"})] == signatures[0]  # no scores tie
     assert signatures[space.row_with({"discount": "letor3"})] != signatures[0]
@@ -103,10 +102,10 @@ def test_the_data_decide_which_switches_there_are():
 def test_values_of_queries_that_differ_a_little_differ():
     """(3 + 1/log2(3) + 1/log2(5)) / (3 + 1/log2(3) + 1/2), and the same with 2 for 3: .983 and .978."""
     run, qrels = {"a": {"w": 4.0, "x": 3.0, "y": 2.0, "z": 1.0}}, {"a": {"w": 2, "x": 1, "y": 0, "z": 1}}
-    _, space, found = settings_of("nDCG", run, qrels)
+    _, space, means, signatures = settings_of("nDCG", run, qrels)
     linear = space.row_with({"gain": "linear"})
-    assert abs(found.means[0] - found.means[linear]) < 0.006
-    assert found.signatures[0] != found.signatures[linear]
+    assert abs(means[0] - means[linear]) < 0.006
+    assert signatures[0] != signatures[linear]
 
 
 def test_precision_of_thresholds_equals_a_loop_and_scikit_learn():

@@ -9,9 +9,10 @@ import scipy.sparse as sp
 
 import directrix as dx
 from directrix.objectives.scores import ScoreObjective
+from directrix.trainers._kernels.oblivious import BITS, count_leaves, pack
 from directrix.trainers.bins import Bins
 from directrix.trainers.boosting import Boosting
-from directrix.trainers.oblivious import ObliviousTrees
+from directrix.trainers.oblivious import Documents, ObliviousTrees
 from tests.messages import rejects
 
 RNG = np.random.default_rng(0)
@@ -28,8 +29,25 @@ def queries(X, y=Y):
     return dx.Queries.from_arrays(X, y, group=SIZES, missing="nan")
 
 
-def brute(X, grad, curvature, depth, rate, l2):
-    """Splits, values and gain of a tree, by trying every threshold of every level."""
+class Given:
+    """An objective with a gradient and a curvature that do not depend on the scores, or the first does."""
+
+    def __init__(self, grad, curvature):
+        self.pulls = grad, curvature
+
+    def value_grad_curvature(self, scores, *draw):
+        grad, curvature = self.pulls
+        return 0.0, grad(scores) if callable(grad) else grad, curvature
+
+
+def grow(grower, grad, curvature):
+    """Grow a tree; return whether no split helps."""
+    grower.begin(Given(grad, curvature))
+    return grower.add()
+
+
+def brute(X, grad, curvature, depth, l2):
+    """Splits, leaves and gain of a tree, by trying every threshold of every level."""
     leaf, splits = np.zeros(len(X), dtype=int), []
 
     def loss(leaf):
@@ -48,20 +66,22 @@ def brute(X, grad, curvature, depth, rate, l2):
         _, f, cut, right = min(tried, key=lambda one: one[0])
         splits.append((f, cut))
         leaf = 2 * leaf + right
-    g, h = np.bincount(leaf, grad), np.bincount(leaf, curvature)
-    return splits, (-rate * g / (h + l2))[leaf], loss(np.zeros_like(leaf)) - loss(leaf)
+    return splits, leaf, loss(np.zeros_like(leaf)) - loss(leaf)
 
 
 @pytest.mark.parametrize("l2", [0.5, 20.0])
 def test_the_splits_and_values_are_those_of_brute_force(l2):
-    grad, curvature = RNG.standard_normal(400).astype(np.float32), RNG.random(400).astype(np.float32) + 0.5
-    bins = Bins.of(X, 254)
-    settings, zeros = Boosting(num_leaves=8, learning_rate=0.3), np.zeros(400)
-    grower = ObliviousTrees(settings, bins, None, (zeros, zeros), l2, 0)
-    assert not grower.add(grad, curvature)
-    splits, scores, gain = brute(X, grad.astype(float), curvature.astype(float), 3, 0.3, l2)
+    # Powers of two change no bit of what follows, so the numbers may have any size.
+    grad, curvature = 2.0**40 * RNG.standard_normal(400), 2.0**-90 * (RNG.random(400) + 0.5)
+    unit = curvature.mean()
+    settings = Boosting(num_leaves=8, learning_rate=0.3)
+    grower = ObliviousTrees(settings, Documents(Bins.of(X, 254), np.zeros(400)), None, l2, 0)
+    assert not grow(grower, grad, curvature)
+    rounded = (np.rint(a / (u := 2.0 ** (np.frexp(a.max())[1] - BITS))) * u / unit for a in (grad, curvature))
+    splits, leaf, gain = brute(X, *rounded, 3, l2)
     assert [(f, cut) for f, cut, _ in grower._grown[0].splits] == splits
-    np.testing.assert_allclose(grower.scores(), scores, rtol=1e-6, atol=1e-12)
+    g, h = np.bincount(leaf, grad / unit), np.bincount(leaf, curvature / unit)
+    np.testing.assert_allclose(grower.scores(), (-0.3 * g / (h + l2))[leaf], rtol=1e-12)
     np.testing.assert_array_equal(grower.trees(1).predict(X), grower.scores())
     assert grower.trees(1).gain.sum() == pytest.approx(gain, rel=1e-6)
 
@@ -144,7 +164,7 @@ def test_what_only_lightgbm_does_is_done_by_it_and_not_by_oblivious_trees(only_o
     data = queries(np.abs(np.round(X)))
     with rejects(dx.InputError):
         dx.BoostedRanker(n_trees=1, oblivious=True, **only_of_lightgbm).fit_queries(data)
-    monkeypatch.setattr("directrix.trainers.boosting.oblivious_bags", None)
+    monkeypatch.setattr("directrix.trainers.boosting.ObliviousTrees", None)
     dx.BoostedRanker(n_trees=1, **only_of_lightgbm).fit_queries(data)
 
 
@@ -157,3 +177,70 @@ def test_a_tree_of_two_leaves_is_that_of_lightgbm():
     np.testing.assert_allclose(
         ours.predict(data.features), theirs.predict(data.features), rtol=1e-4, atol=1e-9
     )  # LightGBM keeps gradients in float32
+
+
+@pytest.mark.parametrize("n_docs", [1, 4095, 32768, 32769, 100_000])
+@pytest.mark.parametrize("kind", ["random", "constant"])
+def test_sums_are_those_of_whole_numbers_of_any_size(n_docs, kind):
+    """A constant feature has every document in one bin; its sum is the largest that a bin can have."""
+    rng = np.random.default_rng(n_docs)
+    grad, curvature = rng.standard_normal(n_docs), rng.random(n_docs)
+    if kind == "constant":
+        grad[:], curvature[:] = -1.0, 1.0
+    scales = tuple(2.0 ** (BITS - np.frexp(np.abs(a).max())[1]) for a in (grad, curvature))
+    n_features = 7  # four at a time, and three more
+    bins = rng.integers(0, 1 if kind == "constant" else 255, (n_features, n_docs)).astype(np.uint8)
+    order, packed = rng.permutation(n_docs).astype(np.uint32), np.empty(n_docs, np.int64)
+    pack(grad, curvature, order, scales, 0, n_docs, packed)
+    sums = np.empty((n_features, 2, 255, 2), np.int64)
+    starts = np.array([0, n_docs // 3, n_docs])
+    count_leaves(bins, np.arange(n_features), 0, n_features, order, packed, starts, np.arange(2), sums)
+    whole = [[int(v) for v in np.rint(a * s)] for a, s in zip((grad, curvature), scales, strict=True)]
+    for f, leaf in itertools.product(range(n_features), range(2)):
+        wanted = [[0, 0] for _ in range(255)]
+        for i in order[starts[leaf] : starts[leaf + 1]]:
+            for side in range(2):
+                wanted[bins[f, i]][side] += whole[side][i]
+        assert sums[f, leaf].tolist() == wanted
+
+
+def test_large_weights_of_few_documents_leave_the_leaves_of_others_exact():
+    """One document with a gradient of a million does not round those of the others to nothing."""
+    features = np.column_stack([np.arange(400) == 0, np.arange(400) % 2]).astype(float)
+    grad = np.where(features[:, 0] == 1, 1e6, 1e-3 * (features[:, 1] - 0.5))
+    grower = ObliviousTrees(
+        Boosting(num_leaves=4, learning_rate=1.0),
+        Documents(Bins.of(features, 254), np.zeros(400)),
+        None,
+        0.0,
+        0,
+    )
+    assert not grow(grower, grad, np.ones(400))
+    assert grower.scores()[0] == pytest.approx(-1e6)
+    others = grower.scores()[1:]
+    leaves = grower._grown[0].splits
+    if len(leaves) == 2:  # the second split separates the others
+        np.testing.assert_allclose(others, -grad[1:], rtol=1e-6)
+    else:
+        np.testing.assert_allclose(others, -grad[1:].mean(), rtol=1e-6, atol=1e-12)
+
+
+def test_any_block_of_documents_and_any_number_of_threads_give_the_same_tree(monkeypatch):
+    rng = np.random.default_rng(3)
+    features = rng.standard_normal((3000, 9))
+    grad, curvature = rng.standard_normal(3000), rng.random(3000)
+    grown = []
+    before = dx.set_threads(1)
+    try:
+        for docs, cells, threads in [(1 << 14, 1 << 21, 1), (64, 1, 3), (1000, 20_000, 2)]:
+            monkeypatch.setattr("directrix.trainers.oblivious._DOCS_A_CHUNK", docs)
+            monkeypatch.setattr("directrix.trainers.oblivious._CELLS_A_CHUNK", cells)
+            dx.set_threads(threads)
+            documents = Documents(Bins.of(features, 127), np.zeros(3000))
+            grower = ObliviousTrees(Boosting(subsample=0.7), documents, None, 20.0, 0)
+            for _ in range(3):
+                grow(grower, lambda scores: grad - scores, curvature)
+            grown.append((grower.trees(3), grower.scores().tobytes()))
+    finally:
+        dx.set_threads(before)
+    assert grown[0] == grown[1] == grown[2]

@@ -139,7 +139,8 @@ def message_of(problem: BaseException) -> str:
     """Return the message of an error or a warning in the words of the command line."""
     if isinstance(problem, InputError):
         return problem.text(map(in_shell, problem.advice))
-    advice = getattr(problem, "advice", "")  # of a warning
+    # A warning of the library may hold an advice, as the end of its text.
+    advice = getattr(problem, "advice", "")
     return str(problem).removesuffix(advice) + in_shell(advice)
 
 

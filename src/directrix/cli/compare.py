@@ -53,19 +53,13 @@ _Measures = Annotated[
         help="Measures to compare by, e.g. AP,nDCG@10; repeatable. Default: nDCG@10.",
     ),
 ]
-
-
 _Correction = Annotated[
     Correction, Option(help="Adjustment for the number of pairs; auto = Holm, or part of Tukey's tests.")
 ]
-
-
 _Against = Annotated[
     str | None,
     options.option(help="Name or file of the ranking to compare all others with. Default: all pairs."),
 ]
-
-
 _CommonQueries = Annotated[
     bool,
     Option(
@@ -73,8 +67,6 @@ _CommonQueries = Annotated[
         help="Compare on the topics that all runs have, instead of counting missing ones as empty.",
     ),
 ]
-
-
 _RequiredGain = Annotated[
     float | None,
     options.option(
@@ -172,9 +164,9 @@ def _compared(
     results = {}
     for name, of_systems in values.items():
         result = compare_values(of_systems, **how)
-        known = measure(name)
-        means = {system: known.summary(of) for system, of in of_systems.items()}
-        results[name] = replace(result, ranked=counts, means=means, unit=known.unit)
+        parsed = measure(name)
+        means = {system: parsed.summary(by_query) for system, by_query in of_systems.items()}
+        results[name] = replace(result, ranked=counts, means=means, unit=parsed.unit)
     return results
 
 
@@ -244,14 +236,15 @@ def _values(
 
     from directrix.measures.evaluation import evaluate
 
-    found = [evaluate(names, **ranking.arrays, convention=tool, per_query=True) for ranking in judged]
+    systems = [evaluate(names, **ranking.arrays, convention=tool, per_query=True) for ranking in judged]
     lacking = [np.array([query not in r.ranked for query in r.query_ids]) for r in judged]
     for name in names:
-        # of no documents some measures are undefined, e.g. Kendall's tau: missing topics count 0 all the same
-        is_defined = ~np.isnan([values[name] for values in found]).all(axis=0)
-        for values, absent in zip(found, lacking, strict=True):
+        # Some measures, such as Kendall's tau, are undefined for no documents. A topic that only this run
+        # lacks counts 0 all the same.
+        is_defined = ~np.isnan([values[name] for values in systems]).all(axis=0)
+        for values, absent in zip(systems, lacking, strict=True):
             values[name] = np.where(absent & is_defined & np.isnan(values[name]), 0.0, values[name])
-    return {name: {r.name: v[name] for r, v in zip(judged, found, strict=True)} for name in names}
+    return {name: {r.name: v[name] for r, v in zip(judged, systems, strict=True)} for name in names}
 
 
 def _document(results: dict[str, Comparisons], convention: str) -> Any:

@@ -59,28 +59,30 @@ def compile_all(report: Callable[[int, int, str], None]) -> tuple[int, int]:
         )
     names = list(steps())
     pool = Parallel(n_jobs=min(get_threads(), len(names)), batch_size=1, return_as="generator_unordered")
-    compiled = found = 0
+    compiled = read = 0
     for done, (name, new, old) in enumerate(pool(delayed(compile_step)(name) for name in names)):
-        compiled, found = compiled + new, found + old
+        compiled, read = compiled + new, read + old
         report(done + 1, len(names), name)
-    return compiled, found
+    return compiled, read
 
 
 def compile_step(name: str) -> tuple[str, int, int]:
     """Run one step; return its name and the numbers of signatures it compiled and found on disk."""
     kernels.ignore_shipped()
-    compiled, found = kernels.compilations()
+    compiled, read = kernels.compilations()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # one iteration on six queries does not converge
+        # One iteration on six queries does not converge.
+        warnings.simplefilter("ignore")
         steps()[name]()
-    now_compiled, now_found = kernels.compilations()
-    return name, now_compiled - compiled, now_found - found
+    now_compiled, now_read = kernels.compilations()
+    return name, now_compiled - compiled, now_read - read
 
 
 def steps() -> dict[str, Callable[[], None]]:
     """Return the steps by name; surrogates that share kernels form one step, so each is compiled once."""
     families: dict[str, list[str]] = {}
-    for name, home in SURROGATES.items():  # approx and approx_measure share the kernels of soft ranks
+    for name, home in SURROGATES.items():
+        # The modules approx and approx_measure share the kernels of soft ranks, so they are one family.
         families.setdefault(home.rsplit(".", 1)[1].split("_")[0], []).append(name)
     return {
         **{f"surrogates {name}": partial(_for_all, _surrogate, family) for name, family in families.items()},
@@ -136,20 +138,22 @@ def _surrogate(name: str) -> None:
 def _measure(name: str) -> None:
     """Use writable arrays, as users pass, and read-only ones, as in `Queries`: Numba compiles both."""
     q, parsed = _queries()[1], cast(Any, measure(name))
-    known = np.stack([q.labels, q.labels], axis=1) if parsed.sees == "subtopics" else q.labels
-    scores, labels, qptr = np.linspace(1.0, 0.0, q.n_docs), known.copy(), q.qptr.copy()
+    read_only = np.stack([q.labels, q.labels], axis=1) if parsed.sees == "subtopics" else q.labels
+    scores, labels, qptr = np.linspace(1.0, 0.0, q.n_docs), read_only.copy(), q.qptr.copy()
     fixed = scores.copy()
     fixed.flags.writeable = False
     parsed(scores, labels, qptr)
-    parsed(scores, known, q.qptr)
-    parsed(fixed, known, q.qptr)
+    parsed(scores, read_only, q.qptr)
+    parsed(fixed, read_only, q.qptr)
     if hasattr(parsed, "ties"):
+        # No scores tie here, so the first call needs no identifiers.
         by_id = replace(parsed, ties="trec")
-        by_id(scores, labels, qptr)  # no scores tie
+        by_id(scores, labels, qptr)
         by_id(scores, labels, qptr, doc_ids=[f"d{i}" for i in range(q.n_docs)])
-        with suppress(InputError):  # not every measure orders as ranx
+        # Not every measure orders as ranx, and not every one has a line search.
+        with suppress(InputError):
             replace(parsed, ties="ranx")(scores, labels, qptr)
-    with suppress(InputError):  # not every measure has a line search
+    with suppress(InputError):
         line_search(parsed, scores, q.features[:, 0], q.labels, q.qptr)
 
 
@@ -166,7 +170,8 @@ def _own_measure() -> None:
 def _method(method: Any) -> None:
     shortest = {name: 1 for name in ("max_iter", "epochs", "rounds", "n_trees") if name in method.settings}
     for q in _queries():
-        with suppress(InputError, MissingExtra):  # no solver
+        # Cutting planes raise `MissingExtra` without their solver.
+        with suppress(InputError, MissingExtra):
             ranker = method.ranker(measure=measure("nDCG@3"), **shortest).fit_queries(q)
             ranker.predict_queries(q)
 
@@ -181,16 +186,9 @@ def _soft_ranks() -> None:
 
 
 def _trees() -> None:
-    parts: dict[str, Any] = {
-        "n_leaves": [2],
-        "feature": [0],
-        "threshold": [0.0],
-        "decision": [0],
-        "gain": [0.0],
-    }
-    parts |= {"left": [-1], "right": [-2], "leaf": [0.0, 1.0], "count": [1, 1]}
-    parts |= {"categories": [], "n_features": 3}
-    trees = Trees.of_json(parts, 3)
+    stump: dict[str, Any] = {"n_leaves": [2], "feature": [0], "threshold": [0.0], "decision": [0]}
+    stump |= {"gain": [0.0], "left": [-1], "right": [-2], "leaf": [0.0, 1.0], "count": [1, 1]}
+    trees = Trees.of_json(stump | {"categories": [], "n_features": 3}, 3)
     for q in _queries():
         trees.predict(q.features)
 

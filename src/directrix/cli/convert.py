@@ -11,7 +11,7 @@ import typer
 from directrix.cli.options import argument, option
 from directrix.cli.output import relevant_text, remark, sizes_text
 from directrix.cli.reading import TrainingData, check_writable
-from directrix.data.file import Counts, DataFile
+from directrix.data.file import DataFile
 from directrix.data.formats import LETOR, QRELS, inputs, named, outputs
 
 
@@ -39,28 +39,29 @@ def convert_command(
         )
     check_writable(target, source, qrels)
     if qrels is None:
-        n = convert_file(source, target, reading.missing.value, reading.names())
+        rows, queries, features = convert_file(source, target, reading.missing.value, reading.names())
     else:
-        n = _convert_labeled(source, target, qrels, reading)
-    features = None if named(target) is QRELS else n.features
-    remark(f"saved: {target} ({sizes_text(n.rows, n.queries, features)})")
+        rows, queries, features = _convert_labeled(source, target, qrels, reading)
+    size = sizes_text(rows, queries, None if named(target) is QRELS else features)
+    remark(f"saved: {target} ({size})")
 
 
-def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingData) -> Counts:
-    """Convert features, with the labels of judgments."""
+def _convert_labeled(source: Path, target: Path, qrels: Path, reading: TrainingData) -> tuple[int, int, int]:
+    """Convert features, with the labels of judgments; return the numbers of rows, queries and features."""
     from directrix.cli.rankings import check_no_features, read_qrels, with_own_columns
     from directrix.data.grouping import identifier_text
     from directrix.data.trec.join import labeled
 
-    given = replace(reading.names(), has_labels=False)
-    files = with_own_columns([DataFile(source, given), DataFile(qrels, given)])
-    check_no_features(files, replace(given, features=None))
-    judged = read_qrels(files[1])
-    q = labeled(files[0].queries(reading.missing.value), judged)
+    columns = replace(reading.names(), has_labels=False)
+    files = with_own_columns([DataFile(source, columns), DataFile(qrels, columns)])
+    check_no_features(files, replace(columns, features=None))
+    judgments = read_qrels(files[1])
+    q = labeled(files[0].queries(reading.missing.value), judgments)
     with (named(target) or LETOR).writing(target) as add:
         add(q)
+    # Only the queries of the features are written, so others do not count as lacking relevant documents.
     kept = set(map(identifier_text, q.query_ids))
-    of_kept = (judged.of_query(place) for place, name in enumerate(judged.query_ids) if name in kept)
+    of_kept = (judgments.of_query(place) for place, name in enumerate(judgments.query_ids) if name in kept)
     relevant = sum(label > 0.0 for labels in of_kept for label in labels.values())
     remark(relevant_text(relevant, int((q.labels > 0.0).sum())))
-    return Counts(q.n_docs, q.n_queries, q.n_features)
+    return q.n_docs, q.n_queries, q.n_features

@@ -35,13 +35,14 @@ def demo_command(
 ) -> None:
     """Train several methods on built-in data; print their results and tests of significance."""
     from directrix import __version__
+    from directrix.experiments.significance import paired_t
     from directrix.kernels import working_time
     from directrix.measures.names import measure
     from directrix.reports.demo import demo_report
     from directrix.reports.write import write_page
     from directrix.tables import Table
 
-    # now, so that a wrong name is an error before the training and not after it
+    # A wrong name is an error before the training, and not after it.
     check_folder(output, "model.json", "report.html")
     output.mkdir(parents=True, exist_ok=True)
     path = output / "model.json"
@@ -60,7 +61,8 @@ def demo_command(
     rankers: dict[str, Any] = {}
     trainings = _trainings(train, valid, seed)
     with progress_bar("training") as progress:
-        trainings[0][1]()  # imports, which the seconds of no method contain
+        # The first training imports modules, whose time then belongs to no method.
+        trainings[0][1]()
         for number, (name, fit) in enumerate(trainings):
             progress(number, len(trainings), name)
             start = working_time()
@@ -69,8 +71,11 @@ def demo_command(
             scores[name] = rankers[name].predict_queries(test)
             values[name] = {m: measure(m)(scores[name], test.labels, test.qptr) for m in (_MEASURE, "AP")}
             means = {m: float(by_query.mean()) for m, by_query in values[name].items()}
-            test_result = _against_baseline(name, {key: entry[_MEASURE] for key, entry in values.items()})
-            rows.append({"method": name, **means, "seconds": seconds, **test_result})
+            row: dict[str, Any] = {"method": name, **means, "seconds": seconds, "difference": None, "p": None}
+            if name != _BASELINE:
+                pair = paired_t(values[name][_MEASURE], values[_BASELINE][_MEASURE])
+                row |= {"difference": pair.difference, "p": pair.p}
+            rows.append(row)
     document = {"measure": _MEASURE, "baseline": _BASELINE, "rows": rows}
     every = Table("", tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
     show(form, [_table(rows)], document, every)
@@ -133,16 +138,6 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
         ("ApproxAP", fixed("ApproxAP", l2=1e-3)),
         (_AUTO, auto),
     ]
-
-
-def _against_baseline(name: str, values: dict[str, Float64Array]) -> dict[str, Any]:
-    """Return the mean difference over queries and the p-value of the two-sided paired t-test."""
-    if name == _BASELINE:
-        return {"difference": None, "p": None}
-    from directrix.experiments.significance import paired_t
-
-    result = paired_t(values[name], values[_BASELINE])
-    return {"difference": result.difference, "p": result.p}
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:

@@ -50,9 +50,9 @@ def describe_command(
     ranker, q = load_model(model, data), None
     if data is not None:
         q = reading.read(ranker.model_, data, model)
-    found = card_of(ranker, model, q, names, seed=seed)
-    page = card_report(found, model=str(model), data=None if data is None else str(data), command=context.obj)
+    card = card_of(ranker, model, q, names, seed=seed)
+    page = card_report(card, model=str(model), data=None if data is None else str(data), command=context.obj)
     if form is options.Format.markdown:
         echo(f"# {page.title}\n\n{page.paper}\n", exact=True)
-    show(form, notes_once(page.tables), found)
+    show(form, notes_once(page.tables), card)
     save_report(report, lambda: page)

@@ -45,16 +45,16 @@ def doctor_command(
         raise typer.BadParameter("--compile takes no files.")
     if not files:
         done = {"compile": _compile()} if compile_ else {}
-        facts, kernels = environment(), _kernels()
-        rows = [*((name, str(value)) for name, value in facts.items()), *_kernel_rows(kernels)]
+        facts, (kernels, kernel_rows) = environment(), _kernels()
+        rows = [*((name, str(value)) for name, value in facts.items()), *kernel_rows]
         show(form, [Table("", ("what", "value"), tuple(rows))], {**facts, "kernels": kernels, **done})
         return
     from directrix.data.audits import audit
 
     read = {str(path): columns.file(path).queries("nan") for path in files}
     result = audit(read)
-    found = [_facts(file) for file in result.files]
-    lines = tuple((name, *(facts[name] for facts in found)) for name in found[0])
+    columns_of_files = [_facts(file) for file in result.files]
+    lines = tuple((name, *(facts[name] for facts in columns_of_files)) for name in columns_of_files[0])
     show(form, [Table("", ("what", *(file.name for file in result.files)), lines)], result.to_dict())
     if form is not options.Format.json:
         for text in result.remarks():
@@ -108,10 +108,12 @@ def _commit() -> dict[str, str]:
     import directrix
 
     how: Any = {"cwd": Path(directrix.__file__).parent, "capture_output": True, "text": True, "check": True}
-    try:  # the first command fails where another repository contains an installed package
+    # The first command fails where an installed package is in another repository. There is no commit without
+    # git, without a repository, and in a repository of another user.
+    try:
         subprocess.run(["git", "ls-files", "--error-unmatch", "__init__.py"], **how)
         done = subprocess.run(["git", "--no-optional-locks", "describe", *_DESCRIBE], **how)
-    except (OSError, subprocess.CalledProcessError):  # no git, no repository, or one of another user
+    except (OSError, subprocess.CalledProcessError):
         return {}
     return {"commit": done.stdout.strip()}
 
@@ -126,42 +128,26 @@ def _version(name: str, target: str) -> str:
         return f"not installed: pip install {target}"
 
 
-def _kernels() -> dict[str, Any]:
-    """Return where compiled kernels are kept, and how many."""
-    from directrix.kernels import size_of, survey
+def _kernels() -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Return where compiled kernels are kept, and how many, for JSON and as rows of a table."""
+    from directrix.kernels import BASELINE, size_of, survey
 
     cache = survey()
-    return {
-        "processor": cache.processor,
-        "kernels": cache.kernels,
-        "compiled": cache.compiled,
-        "shipped": cache.shipped,
-        "places": [place._asdict() for place in cache.places],
-        "stale_files": len(cache.stale),
-        "stale_size": size_of(cache.stale),
-    }
-
-
-def _kernel_rows(cache: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the same as rows of a table."""
-    from directrix.kernels import BASELINE
-
-    rows = [("kernels", f"{cache['kernels']}, compiled for {cache['processor']}: {cache['compiled']}")]
-    if cache["shipped"]:
-        rows.append(
-            (
-                "from the wheel",
-                f"{cache['shipped']} that Python calls, with all that they call, compiled for {BASELINE}",
-            )
-        )
-    for place in cache["places"]:
-        writable = "writable" if place["writable"] else "not writable"
-        contents = f"{writable}, {place['files']} files, {_megabytes(place['size'])}"
-        rows.append(("kept in", f"{place['folder']} ({contents})"))
-    if cache["stale_files"]:
-        contents = f"{cache['stale_files']} files, {_megabytes(cache['stale_size'])}"
+    stale_size = size_of(cache.stale)
+    rows = [("kernels", f"{cache.kernels}, compiled for {cache.processor}: {cache.compiled}")]
+    if cache.shipped:
+        contents = f"{cache.shipped} that Python calls, with all that they call, compiled for {BASELINE}"
+        rows.append(("from the wheel", contents))
+    for place in cache.places:
+        writable = "writable" if place.writable else "not writable"
+        contents = f"{writable}, {place.files} files, {_megabytes(place.size)}"
+        rows.append(("kept in", f"{place.folder} ({contents})"))
+    if cache.stale:
+        contents = f"{len(cache.stale)} files, {_megabytes(stale_size)}"
         rows.append(("stale", f"{contents}; directrix doctor --compile removes them"))
-    return rows
+    facts = {key: getattr(cache, key) for key in ("processor", "kernels", "compiled", "shipped")}
+    facts |= {"places": [place._asdict() for place in cache.places]}
+    return facts | {"stale_files": len(cache.stale), "stale_size": stale_size}, rows
 
 
 def _megabytes(size: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,7 +74,7 @@ def evaluate_command(
         )
     how: dict[str, Any] = {"all_tools": all_tools, "segments": segments, "intervals": intervals}
     evaluations = [_evaluated(names, ranking, tool, **how) for ranking in judged]
-    for text in dict.fromkeys(text for values in evaluations for text in _left_out(values)):
+    for text in dict.fromkeys(chain.from_iterable(map(_left_out, evaluations))):
         remark(f"note: {text}")
     queries = [ranking.query_ids if per_query else None for ranking in judged]
     systems = list(zip([ranking.name for ranking in judged], evaluations, queries, strict=True))
@@ -96,9 +97,8 @@ def evaluate_command(
 def _segments(path: Path, judged: list[JudgedRanking]) -> dict[str, str]:
     """Read the segment of each query, with a note of queries that are not evaluated."""
     of_query = query_classes(path)
-    known = {query for ranking in judged for query in ranking.query_ids}
-    unknown = [query for query in of_query if query not in known]
-    if unknown:
+    evaluated = {query for ranking in judged for query in ranking.query_ids}
+    if unknown := [query for query in of_query if query not in evaluated]:
         remark(f"note: {len(unknown)} of {len(of_query)} queries of {path} are not among those evaluated")
     return of_query
 
@@ -153,12 +153,12 @@ def _row(
         ]
     if values.segments:
         row["segments"] = [
-            {"segment": segment, "queries": len(part.query_ids), **_figures(part, names)}
-            for segment, part in [*values.segments.items(), ("all", values)]
+            {"segment": segment, "queries": len(evaluation.query_ids), **_figures(evaluation, names)}
+            for segment, evaluation in [*values.segments.items(), ("all", values)]
         ]
-    for part in row.get("segments", [row]):
-        if lacking := [name for name, ends in part.get("intervals", {}).items() if ends is None]:
-            where = f"segment {part['segment']} of {system}" if "segment" in part else system
+    for figures in row.get("segments", [row]):
+        if lacking := [name for name, ends in figures.get("intervals", {}).items() if ends is None]:
+            where = f"segment {figures['segment']} of {system}" if "segment" in figures else system
             remark(f"note: no interval of {', '.join(lacking)} for {where}: needs six queries, not all equal")
     for name, count in values.skipped.items():
         if count:
@@ -177,8 +177,8 @@ def _lines(result: dict[str, Any], all_tools: bool) -> Iterator[tuple[Any, ...]]
     prefix = [result["convention"]] if all_tools else []
     for row in result["rows"]:
         head, none = [*prefix, row["name"]], dict.fromkeys(row.get("intervals", ()))
-        for part in row.get("segments", ()):
-            yield (*head, part["segment"], part["queries"], *_cells(part))
+        for segment in row.get("segments", ()):
+            yield (*head, segment["segment"], segment["queries"], *_cells(segment))
         for entry in row.get("queries", ()):
             yield (*head, entry["query"], *_cells(entry | {"intervals": none}))
         if "segments" not in row:

@@ -22,38 +22,26 @@ _Measure = Annotated[
     str | None,
     options.option("--measure", "-m", help="Measure. Default: the one that the model was trained for."),
 ]
-
-
 _Query = Annotated[
     str | None,
     options.option(help="Explain the ranking of this query instead: its first documents."),
 ]
-
-
 _Docs = Annotated[
     str | None,
     options.option(
         metavar="A,B", help="With --query: explain why one of these two documents ranks above the other."
     ),
 ]
-
-
 _Top = Annotated[int, Option(min=1, help="Number of features, or of documents of --query, to show.")]
-
-
 _Retrain = Annotated[
     Path | None,
     options.option(
         metavar="TRAIN", help="Training data, to retrain the model without each of the --top features."
     ),
 ]
-
-
 _Valid = Annotated[
     Path | None, options.option(help="Validation data of --retrain, for models that stop early.")
 ]
-
-
 _Groups = Annotated[
     Path | None,
     options.option(
@@ -110,13 +98,13 @@ def explain_command(
     from directrix.experiments.explanation.explain import explain as explained
     from directrix.reports.explanation import explanation_report
 
-    parts = {"train": retrain, "valid": valid}
+    others = {"train": retrain, "valid": valid}
     with progress_bar("training without") as progress:
         explanation = explained(
             ranker,
             q,
             goal,
-            **{name: None if path is None else read(path) for name, path in parts.items()},
+            **{name: None if path is None else read(path) for name, path in others.items()},
             groups=None if groups is None else query_classes(groups),
             top=top,
             n_repeats=repeats,
@@ -133,9 +121,9 @@ def _check(query: str | None, docs: str | None, others: dict[str, Path | None], 
     """Reject incompatible options."""
     if docs is not None and query is None:
         raise InputError("--docs needs --query; type e.g. --query 301.")
-    given = [name for name, path in others.items() if path is not None]
-    if query is not None and given:
-        raise InputError(f"--query explains one query, {given[0]} all of them; give one of the two.")
+    for_all = [name for name, path in others.items() if path is not None]
+    if query is not None and for_all:
+        raise InputError(f"--query explains one query, {for_all[0]} all of them; give one of the two.")
     if valid is not None and others["--retrain"] is None:
         raise InputError("--valid is used with --retrain only; give the training data too: --retrain TRAIN.")
     if docs is not None and len(options.comma_separated([docs])) != 2:
@@ -147,11 +135,12 @@ def _show_query(ranker: Any, q: Queries, query: str, docs: str | None, top: int,
     from directrix.experiments.explanation.of_query import Advantage, OfQuery, RankedQuery
     from directrix.experiments.importance import feature_labels
 
-    one, contributions = OfQuery(ranker, q, query, feature_labels(ranker, q)), contributions_on(ranker, q)
+    explained = OfQuery(ranker, q, query, feature_labels(ranker, q))
+    contributions = contributions_on(ranker, q)
     result: RankedQuery | Advantage
     if docs is None:
-        result = one.ranked(contributions, top)
+        result = explained.ranked(contributions, top)
     else:
         first, second = options.comma_separated([docs])
-        result = one.advantage(contributions, first, second)
+        result = explained.advantage(contributions, first, second)
     show(form, result.tables(top), result.to_dict())

@@ -17,7 +17,9 @@ from typing import Any
 from directrix.data.memory import address_limit, available_memory
 from directrix.errors import InputError
 
-_LIBRARIES = 900_000_000  # bytes of address space that the libraries take (benchmarks/RESULTS.md)
+# Bytes of address space that the libraries take (benchmarks/RESULTS.md).
+_LIBRARIES = 900_000_000
+# Words of the dynamic loader and of Numba where memory is too small to load a library.
 _LOADING = ("failed to map segment", "annot allocate memory", "Could not find/load shared object")
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -66,19 +68,21 @@ def check_address_space() -> None:
 
     from directrix.threads import get_threads, run_chunks
 
-    # NumPy and SciPy have a BLAS each; each thread that calls one at the same time takes a buffer
+    # NumPy and SciPy have a BLAS each; each thread that calls one at the same time takes a buffer.
     square, end = np.ones((512, 512)), time.monotonic() + 1.0
 
     def multiply(_: int) -> None:
-        if time.monotonic() < end:  # where no threads can be started, this one would do all products
+        # Where no threads can be started, this one would do all products, so they end after a second.
+        if time.monotonic() < end:
             np.dot(square, square)
 
     run_chunks(multiply, 8 * get_threads())
     eigh(square[:256, :256])
 
 
-_arrived: list[Stopped] = []  # within `stoppable`
-_is_patient = False  # whether the first signal waits for `stopping_later`
+# The signals that arrived within `stoppable`, and whether the first one waits for `stopping_later`.
+_arrived: list[Stopped] = []
+_is_patient = False
 
 
 class Stopped(BaseException):
@@ -97,7 +101,8 @@ class Stopped(BaseException):
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Let SIGINT, SIGTERM and SIGHUP raise `Stopped` within the block, unless `nohup` ignores them."""
-    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
+    # Only the main thread may set handlers.
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     _arrived.clear()
@@ -109,11 +114,12 @@ def stoppable() -> Iterator[None]:
         text = (
             f"{_arrived[0].name}: ends after this step, and keeps the best model; a second one ends at once\n"
         )
+        # The signal may have come in the middle of a write to sys.stderr, which is not used here.
         with suppress(OSError):
-            os.write(2, text.encode())  # the signal may have come in the middle of a write to sys.stderr
+            os.write(2, text.encode())
 
     def repeat(ignored: Any) -> None:
-        # Python drops what finalizers and callbacks of weak references raise: so the signal comes again
+        # Python drops what finalizers and callbacks of weak references raise, so the signal is sent again.
         if isinstance(ignored.exc_value, Stopped):
             later = threading.Timer(0.01, _thread.interrupt_main, [ignored.exc_value.number])
             later.daemon = True
@@ -130,7 +136,8 @@ def stoppable() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if _arrived:  # extensions in C may turn it into an error of their own
+        # Extensions in C may turn `Stopped` into an error of their own.
+        if _arrived:
             raise _arrived[-1] from error
         raise
     finally:

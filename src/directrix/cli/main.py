@@ -40,14 +40,16 @@ from directrix.cli.output import discard_output, remark
 from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
 
-# the command that each word without its group means
+# For each word that was typed without its group, this is the command it means.
 _GROUPED = {name.split()[1]: name for name in COMMANDS if " " in name}
 _GROUPED |= {"features": "runs features", "text-features": "text features"}
 _WITHOUT_NUMBERS = ("methods_command", "doctor_command")
 _COLUMN = re.compile(r"--[a-z-]+-columns?")
-_OUTPUTS = ("output", "report", "thresholds", "page", "test_output", "against")  # the last is an input
+# Options whose value "-" does not mean standard input: files to write, and the name of a ranking.
+_OUTPUTS = ("output", "report", "thresholds", "page", "test_output", "against")
 
-# the system takes the memory back at once; to collect garbage first is a sixth of the time of a short command
+# The system takes the memory back at once, so collecting garbage first would only cost time: a sixth of that
+# of a short command.
 atexit.register(gc.freeze)
 
 
@@ -70,7 +72,8 @@ class _Command(TyperCommand):
         for param in self.params:
             if param.param_type_name == "option":
                 param.rich_help_panel = heading_of(param.name)
-            elif param.nargs == -1:  # Typer shows their type as list[Path]
+            elif param.nargs == -1:
+                # Typer would show the type of several files as list[Path].
                 param.bare_type = lambda: "path"
 
 
@@ -81,18 +84,22 @@ class _Commands(TyperGroup):
     """
 
     def main(self, *args: Any, **settings: Any) -> Any:
-        # trainers use one; OpenBLAS starts all when it is loaded, and ends the process where it cannot
+        # Trainers use one thread of BLAS. OpenBLAS starts all when it is loaded, and ends the process where
+        # it cannot.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        # PYTHONUNBUFFERED drops, without an error, what a full disk leaves over of a write
-        now = sys.stdout if sys.stdout is sys.__stdout__ else None  # one that a caller redirected stays
+        # A stream that a caller redirected stays as it is.
+        now = sys.stdout if sys.stdout is sys.__stdout__ else None
+        # Under PYTHONUNBUFFERED, a write that a full disk cuts short would lose the rest without an error.
         if now is not None and isinstance(now.buffer, io.RawIOBase):
             sys.stdout = open(1, "w", encoding=now.encoding, errors=now.errors, closefd=False)  # noqa: SIM115
-        if now is not None:  # help and tables on terminals of few characters; `echo` checks exact results
+        # Help and tables must not fail on terminals of few characters; `echo` checks exact results itself.
+        if now is not None:
             sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         try:
             with stoppable():
                 return super().main(*args, **settings)
-        except OSError as error:  # of help, which is printed before there is a command
+        # Help is printed before there is a command, whose errors `invoke` handles.
+        except OSError as error:
             text = f"error: the output cannot be written: {error.strerror or error}; check the disk."
             typer.echo(text, err=True)
             discard_output()
@@ -121,7 +128,8 @@ class _Commands(TyperGroup):
                 warnings.showwarning = lambda message, *_, **__: remark(f"note: {message_of(message)}")
                 return super().invoke(ctx)
         except typer.BadParameter as error:
-            error.message = error.message.removeprefix("Value error, ")  # of Pydantic
+            # Pydantic writes these words before the message of a validator.
+            error.message = error.message.removeprefix("Value error, ")
             if choice := re.match(r"'(.+?)' is not one of (.+)\.", error.message):
                 near = difflib.get_close_matches(choice[1].lower(), re.findall(r"'(.+?)'", choice[2]), n=1)
                 error.message += f" Did you mean {near[0]!r}?" if near else ""
@@ -203,19 +211,20 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
     names = {parameter.name for parameter in parameters}
 
     @functools.wraps(command)
-    def run(*, threads: int | None, **given: Any) -> None:
-        computes = command.__name__ not in _WITHOUT_NUMBERS
-        if computes:
-            check_address_space()
-        if not computes:  # `doctor --compile` says itself that it compiles
+    def run(*, threads: int | None, **values: Any) -> None:
+        if command.__name__ in _WITHOUT_NUMBERS:
+            # `doctor --compile` itself says that it compiles.
             logging.getLogger("directrix").setLevel(logging.ERROR)
+        else:
+            check_address_space()
         _use_threads(threads)
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        with _on_cluster(given.get("cluster")), _standard_input(given) as replaced:
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        with _on_cluster(values.get("cluster")), _standard_input(values) as replaced:
             try:
                 command(**replaced)
-            except InputError as error:  # raised where it is not known which command reads the table
+            # A table is read where the command is not known, so the advice may name an option it lacks.
+            except InputError as error:
                 text = message_of(error)
                 lacks = [name for name in _COLUMN.findall(text) if name[2:].replace("-", "_") not in names]
                 if not lacks:
@@ -240,12 +249,12 @@ def _on_cluster(text: str | None) -> AbstractContextManager[Any]:
 
 
 @contextmanager
-def _standard_input(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _standard_input(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Write standard input to a file while the block runs, if an input is ``-``; two are wrong usage."""
-    inputs = {name: value for name, value in given.items() if name not in _OUTPUTS}
+    inputs = {name: value for name, value in arguments.items() if name not in _OUTPUTS}
     paths = [path for value in inputs.values() for path in (value if isinstance(value, list) else [value])]
     if not (count := paths.count(Path("-"))):
-        yield given
+        yield arguments
         return
     if count > 1:
         raise typer.BadParameter(
@@ -255,7 +264,7 @@ def _standard_input(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
         spooled = StandardInput(folder, "standard-input")
         with spooled.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield given | {name: _replaced(value, spooled) for name, value in inputs.items()}
+        yield arguments | {name: _replaced(value, spooled) for name, value in inputs.items()}
 
 
 def _replaced(value: Any, spooled: Path) -> Any:
@@ -274,8 +283,8 @@ def _add_commands() -> None:
             text = inspect.getdoc(import_module(f"directrix.cli.{group}"))
             app.add_typer(groups[group], name=group, help=text)
         home = import_module(f"directrix.cli.{name.replace(' ', '.')}")
-        command = getattr(home, f"{word}_command")
-        # a paragraph on one line, which the width of the terminal breaks
+        command = getattr(home, f"{name.replace(' ', '_')}_command")
+        # Each paragraph becomes one line, which the width of the terminal breaks.
         text = re.sub(r"(?<!\n)\n(?=\S)", " ", inspect.cleandoc(command.__doc__))
         groups[group].command(word, cls=_Command, help=text)(_prepared(command))
 

@@ -25,8 +25,8 @@ def methods_command(
         heads = ("method", "model", "trainer", "grid", "use when")
         summaries = [m.summary() for m in chosen]
         columns = ("name", "model", "trainer", "grid", "use_when")
-        table = Table("", heads, tuple(tuple(_text(one[c]) for c in columns) for one in summaries))
-    # descriptions need scikit-learn, which takes a second to import
+        table = Table("", heads, tuple(tuple(_text(summary[c]) for c in columns) for summary in summaries))
+    # Descriptions need scikit-learn, which takes a second to import.
     show(form, [table], [m.describe() for m in chosen] if form is options.Format.json else None)
     if name is None and form is options.Format.table:
         remark("`directrix methods NAME` shows settings, cost and source")

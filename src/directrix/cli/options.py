@@ -139,13 +139,13 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
     return settings
 
 
-def comma_separated(given: Sequence[str] | None) -> list[str]:
+def comma_separated(texts: Sequence[str] | None) -> list[str]:
     """Return the distinct values of a repeatable option, each of which may be a list with commas.
 
     Commas within parentheses belong to the value: ``RBP(p=0.8, rel=2)``.
     """
     words = []
-    for text in given or ():
+    for text in texts or ():
         start, depth = 0, 0
         for i, letter in enumerate(text + ","):
             depth += (letter == "(") - (letter == ")")
@@ -194,5 +194,6 @@ def usage() -> Iterator[None]:
     """Report an error in an option as wrong usage (exit status 2), not as an error in the data."""
     try:
         yield
-    except (ValueError, TypeError) as error:  # InputError and scikit-learn's parameter errors are ValueErrors
+    # `InputError` and scikit-learn's errors of parameters are ValueErrors.
+    except (ValueError, TypeError) as error:
         raise typer.BadParameter(message_of(error)) from None

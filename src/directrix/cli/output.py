@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from directrix.tables import Table
 
 
-_SILENCE = 10.0  # seconds
+# Seconds without a line after which `progress_log` prints a sign of life.
+_SILENCE = 10.0
 
 
 def show(form: Format, tables: Sequence[Table], document: Any, rows: Table | None = None) -> None:
@@ -55,7 +56,8 @@ def print_json(value: Any) -> None:
 
 def echo(text: str, *, exact: bool = False, nl: bool = True) -> None:
     """Print a result, escaped unless ``exact``; `InputError` if standard output does not take it."""
-    if sys.stdout is None:  # Python's sign of a closed one, for which Typer prints nothing
+    # Python has None for a stream that is closed, for which Typer prints nothing.
+    if sys.stdout is None:
         raise InputError("standard output is closed, so the result is lost. Type a file after `>`.")
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     is_exact = exact and not sys.stdout.isatty()
@@ -108,26 +110,22 @@ def write_text(text: str, output: Path | None, content: str) -> None:
 
 def write_run(run: Run, output: Path | None) -> None:
     """Write a run to a file, as TREC text or JSON lines by its name, or to standard output without one."""
+    import numpy as np
+
     from directrix.data.files import without_compression
     from directrix.data.trec.runs import run_text
 
-    is_json = output is not None and without_compression(output).suffix in (".jsonl", ".ndjson")
-    text = _json_lines(run) if is_json else run_text(run)
-    write_text(
-        text, output, f"{amount(len(run.doc_ids), 'documents')} of {amount(len(run.query_ids), 'queries')}"
-    )
-
-
-def _json_lines(run: Run) -> str:
-    import numpy as np
-
+    size = f"{amount(len(run.doc_ids), 'documents')} of {amount(len(run.query_ids), 'queries')}"
+    if output is None or without_compression(output).suffix not in (".jsonl", ".ndjson"):
+        write_text(run_text(run), output, size)
+        return
     lines = []
     for query, (first, last) in zip(run.query_ids, pairwise(run.qptr.tolist()), strict=True):
         for rank, i in enumerate(np.argsort(-run.scores[first:last], kind="stable"), start=1):
             doc, score = str(run.doc_ids[first + i]), float(run.scores[first + i])
             row = {"qid": query, "docno": doc, "rank": rank, "score": score}
             lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-    return "".join(lines)
+    write_text("".join(lines), output, size)
 
 
 def sizes_text(rows: int, queries: int, features: int | None) -> str:
@@ -155,7 +153,8 @@ def save_report(path: Path | None, report: Callable[[], Report]) -> None:
 
 def _compiling() -> str:
     """Return what a line of progress adds while kernels are compiled, which is no step of a training run."""
-    kernels = sys.modules.get("directrix.kernels")  # Numba is not imported for this
+    # Numba is not imported for this, since importing it takes longer than a line of progress may.
+    kernels = sys.modules.get("directrix.kernels")
     return ", compiling kernels" if kernels is not None and kernels.is_compiling() else ""
 
 
@@ -220,7 +219,8 @@ def progress_log(text: str) -> Iterator[Callable[[int, int, str], None]]:
                 remark(f"{current}{_compiling()} ({last - begun:.0f} s so far)")
 
     thread = threading.Thread(target=print_signs, daemon=True)
-    with suppress(RuntimeError):  # where the system starts no more threads, there are no signs
+    # Where the system starts no more threads, there are no signs.
+    with suppress(RuntimeError):
         thread.start()
     try:
         yield print_line

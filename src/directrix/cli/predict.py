@@ -57,7 +57,14 @@ def predict_command(
     reading: ModelData,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
-    from directrix.rankers.model_file import read_model  # `load` imports scikit-learn, for a second
+    from dataclasses import replace
+
+    import numpy as np
+
+    from directrix.data.trec.runs import Run, document_names, run_text
+
+    # A model file is read without a ranker, since `load` imports scikit-learn, which takes a second.
+    from directrix.rankers.model_file import read_model
 
     options.check_tag("--run", run)
     check_writable(output, model, data)
@@ -69,7 +76,12 @@ def predict_command(
         scores = saved.probabilities(scores)
     if diversify_column is not None:
         scores = _diversified(scores, q, data, diversify_column, trade_off)
-    text = _score_lines(q.restore(scores)) if run is None else _run_lines(q, scores, run)
+    if run is None:
+        # The shortest text of a number that reads back as the same bits is its `repr`.
+        text = "".join(f"{score!r}\n" for score in q.restore(scores).tolist())
+    else:
+        names = np.array(document_names(q), dtype=object)
+        text = run_text(replace(Run.from_scores(q, scores, run), doc_ids=names))
     write_text(text, output, f"{amount(q.n_docs, 'scores')} of {amount(q.n_queries, 'queries')}")
 
 
@@ -91,19 +103,3 @@ def _diversified(
         )
     values = file.column(column).to_pylist()
     return mmr(probabilities, [values[row] for row in q.rows], trade_off=trade_off, qptr=q.qptr)
-
-
-def _score_lines(scores: Float64Array) -> str:
-    """Return one score per line, with enough digits to read the same bits back."""
-    return "".join(f"{score!r}\n" for score in scores.tolist())
-
-
-def _run_lines(q: Queries, scores: Float64Array, tag: str) -> str:
-    from dataclasses import replace
-
-    import numpy as np
-
-    from directrix.data.trec.runs import Run, document_names, run_text
-
-    run = Run.from_scores(q, scores, tag)
-    return run_text(replace(run, doc_ids=np.array(document_names(q), dtype=object)))

@@ -29,7 +29,8 @@ from directrix.errors import InputError
 from directrix.rankers.model_file import read_model
 from directrix.types import Float64Array
 
-_LINE_END = re.compile(r"\r\n|\r|\n")  # str.splitlines also ends lines at control characters
+# `str.splitlines` also ends lines at control characters.
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 _NAMES = {
     "model": "a model file",
@@ -109,6 +110,7 @@ def judged_rankings(
     trec_eval; ``topics`` selects the judged topics that do. ``names`` are the user's names of the rankings.
     """
     file, others = reading.file(data), [DataFile(path) for path in rankings]
+    # Models come first: the columns that they record tell which columns of the data are features.
     models = {other.path: read_model(other.path) for other in others if other.is_model}
     file = reading.with_recorded(file, models.values())
     others = [other.with_columns(file.columns) for other in others]
@@ -222,7 +224,8 @@ def system_names(files: list[Path], given: list[str] | None, tags: list[str] | N
 
 
 def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics) -> list[JudgedRanking]:
-    joined = [join_trec(run, qrels) for run in runs]  # rejects runs of other topics
+    # Joining rejects runs of other topics.
+    joined = [join_trec(run, qrels) for run in runs]
     ranked = [frozenset(j.query_ids) for j in joined]
     if topics == "judged":
         joined = [join_trec(run, qrels, queries=qrels.query_ids) for run in runs]
@@ -241,8 +244,8 @@ def _judged_runs(names: list[str], runs: list[Run], qrels: Qrels, topics: Topics
             )
         joined = [join_trec(run, qrels, queries=chosen) for run in runs]
     return [
-        JudgedRanking(name, j.query_ids, {"run": j}, own)
-        for name, j, own in zip(names, joined, ranked, strict=True)
+        JudgedRanking(name, j.query_ids, {"run": j}, queries)
+        for name, j, queries in zip(names, joined, ranked, strict=True)
     ]
 
 
@@ -270,8 +273,9 @@ def with_own_columns(files: list[DataFile]) -> list[DataFile]:
     for key in OPTIONS if tables else ():
         name = None if ROLES[key].is_list else getattr(files[0].columns, key)
         if name is not None and not any(name in table.names for table in tables):
+            # The column is missing in every table, so `find` raises an error that names one of them.
             table = tables[-1 if key == "score" else 0]
-            find(table.names, key, name, str(table), "")  # raises
+            find(table.names, key, name, str(table), "")
     return [file.with_own_columns() for file in files]
 
 
@@ -283,11 +287,14 @@ def _are_qrels(data: DataFile, rankings: list[DataFile], columns: ColumnNames) -
     labeled data among rankings, or ranking of other data.
     """
     kind = data.kind
-    if columns.label in (columns.score, *SCORES):  # the labels of judgments, and the scores of runs
+    # Where one column name means the labels of judgments and the scores of runs, runs have no labels.
+    if columns.label in (columns.score, *SCORES):
         rankings = [ranking.with_columns(replace(ranking.columns, label=None)) for ranking in rankings]
     kinds = [ranking.kind for ranking in rankings]
+    # Judgments of ranx and BEIR call labels scores, so they look like a run. Text of no kind gets its message
+    # from the reader of qrels.
     if {*kinds} <= {"run", "judged run"} and (kind == "" or (kind == "run" and data.is_table)):
-        return True  # judgments of ranx and BEIR call labels scores; text of no kind has its message there
+        return True
     if kind in ("model", "scores", "run"):
         right = next((r for r, kind in zip(rankings, kinds, strict=True) if kind in ("data", "qrels")), None)
         order = f"{right or 'DATA'} {data}"
@@ -297,7 +304,7 @@ def _are_qrels(data: DataFile, rankings: list[DataFile], columns: ColumnNames) -
     if data.is_table:
         kind = "qrels" if {"run", "judged run"}.intersection(kinds) else "data"
     for ranking, other in zip(rankings, kinds, strict=True):
-        # perhaps a ranking of MS MARCO: the reader says what a run needs
+        # Text that looks like qrels may be a ranking of MS MARCO; its reader says what a run needs.
         if ranking.is_table or not kind == other == "qrels":
             _check_ranking(ranking, other, data, kind)
     return kind == "qrels"
@@ -306,9 +313,10 @@ def _are_qrels(data: DataFile, rankings: list[DataFile], columns: ColumnNames) -
 def _check_ranking(ranking: DataFile, kind: str, data: DataFile, kind_of_data: str) -> None:
     """Raise `InputError` if a file of this kind is no ranking, or a ranking of other data."""
     if kind in ("data", "qrels"):
-        names, given = ranking.names if ranking.is_table else [], ranking.columns
-        if names and find(names, "label", given.label, str(ranking), "", optional=True) is None:
-            find(names, "score", given.score, str(ranking), "")  # raises
+        # A table without labels lacks only the scores of a run, which `find` reports.
+        names, columns = ranking.names if ranking.is_table else [], ranking.columns
+        if names and find(names, "label", columns.label, str(ranking), "", optional=True) is None:
+            find(names, "score", columns.score, str(ranking), "")
         raise InputError(
             f"{ranking} is {_NAMES[kind]} and not a ranking; after {data} give files of scores, models or "
             "runs."

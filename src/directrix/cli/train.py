@@ -40,36 +40,6 @@ _Report = Annotated[
         "with a baseline, query by query."
     ),
 ]
-
-
-_Scale = Annotated[
-    str | None,
-    options.option(
-        help="Scaling of the features: standard, log, quantile or minmax, by the training data; "
-        "query-minmax, query-standard or query-percentile, by query; or several side by side, such as "
-        "raw+query-percentile."
-    ),
-]
-
-
-_Folds = Annotated[
-    int | None,
-    options.option(
-        min=1,
-        help="Number of folds without --valid; 1 holds out a fifth. Default 5; 1 from 1,000 queries on.",
-    ),
-]
-
-
-_ByQuery = Annotated[
-    bool,
-    Option(
-        "--by-query/--no-by-query",
-        help="Also try per-query scaling; such a model needs all documents of a query to score one of them.",
-    ),
-]
-
-
 _Stream = Annotated[
     bool | None,
     options.option(
@@ -78,58 +48,7 @@ _Stream = Annotated[
         "only). Default: if they would take more than 40 % of the available memory.",
     ),
 ]
-
-
-_TimeBudget = Annotated[
-    float | None,
-    options.option(
-        min=0.001,
-        help="Time budget for all candidates, without compilation; one that exceeds its share is stopped.",
-    ),
-]
-
-
 _Resume = Annotated[bool, Option("--resume", help="With --cluster: resume an interrupted training run.")]
-
-
-_Models = Annotated[
-    list[str] | None,
-    options.option(
-        "--model",
-        metavar="MODEL,...",
-        help="Only methods with these models: linear, mlp, stumps, trees; repeatable, or a,b.",
-    ),
-]
-
-
-_Nonnegative = Annotated[
-    list[str] | None,
-    options.option(
-        metavar="FEATURE,...",
-        help="Features whose weights must not be negative: names, or numbers from 1 where the file has no "
-        "names, as a,b, or all; repeatable. Only linear models are trained.",
-    ),
-]
-
-
-_Monotone = Annotated[
-    list[str] | None,
-    options.option(
-        metavar="FEATURE,...",
-        help="Features that may only raise the score, or with a minus sign only lower it: a,b or =-c; names "
-        "or numbers as for --nonnegative. Linear models, networks and trees are trained.",
-    ),
-]
-
-
-_Engine = Annotated[
-    str | None,
-    options.option(
-        metavar="NAME[:VERSION]",
-        help="Try only what this engine can run: a format of `directrix export`, such as solr or "
-        "opensearch:3.5. Missing features are read as the engine reads them.",
-    ),
-]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,14 +60,62 @@ class SearchOptions:
         str, Option(help="A method listed by `directrix methods`, several as A,B, or auto.")
     ] = "auto"
     settings: options.SettingsOption = None
-    scale: _Scale = None
+    scale: Annotated[
+        str | None,
+        options.option(
+            help="Scaling of the features: standard, log, quantile or minmax, by the training data; "
+            "query-minmax, query-standard or query-percentile, by query; or several side by side, such as "
+            "raw+query-percentile."
+        ),
+    ] = None
     seed: options.SeedOption = 0
-    models: _Models = None
-    nonnegative: _Nonnegative = None
-    monotone: _Monotone = None
-    folds: _Folds = None
-    time_budget: _TimeBudget = None
-    by_query: _ByQuery = True
+    models: Annotated[
+        list[str] | None,
+        options.option(
+            "--model",
+            metavar="MODEL,...",
+            help="Only methods with these models: linear, mlp, stumps, trees; repeatable, or a,b.",
+        ),
+    ] = None
+    nonnegative: Annotated[
+        list[str] | None,
+        options.option(
+            metavar="FEATURE,...",
+            help="Features whose weights must not be negative: names, or numbers from 1 where the file has "
+            "no names, as a,b, or all; repeatable. Only linear models are trained.",
+        ),
+    ] = None
+    monotone: Annotated[
+        list[str] | None,
+        options.option(
+            metavar="FEATURE,...",
+            help="Features that may only raise the score, or with a minus sign only lower it: a,b or =-c; "
+            "names or numbers as for --nonnegative. Linear models, networks and trees are trained.",
+        ),
+    ] = None
+    folds: Annotated[
+        int | None,
+        options.option(
+            min=1,
+            help="Number of folds without --valid; 1 holds out a fifth. Default 5; 1 from 1,000 queries on.",
+        ),
+    ] = None
+    time_budget: Annotated[
+        float | None,
+        options.option(
+            min=0.001,
+            help="Time budget for all candidates, without compilation; one that exceeds its share is "
+            "stopped.",
+        ),
+    ] = None
+    by_query: Annotated[
+        bool,
+        Option(
+            "--by-query/--no-by-query",
+            help="Also try per-query scaling; such a model needs all documents of a query to score one of "
+            "them.",
+        ),
+    ] = True
     single: Annotated[bool, Option("--single", help="Keep one candidate, never an ensemble.")] = False
     simple: Annotated[
         bool,
@@ -158,7 +125,14 @@ class SearchOptions:
         ),
     ] = False
     jobs: options.JobsOption = 1
-    engine: _Engine = None
+    engine: Annotated[
+        str | None,
+        options.option(
+            metavar="NAME[:VERSION]",
+            help="Try only what this engine can run: a format of `directrix export`, such as solr or "
+            "opensearch:3.5. Missing features are read as the engine reads them.",
+        ),
+    ] = None
 
     def plan(self) -> Plan:
         """Return what will be tried, checked before data are read; `constraints` look up their features."""
@@ -251,8 +225,8 @@ def train_command(
     start = time.perf_counter()
     if is_on_cluster():
         _check_shards(train, valid, report, search, reading)
-        judged = valid if valid is None or is_sharded(valid) else reading.read(valid)
-        _train_shards(search, plan, train, judged, output, form, start, resume=resume)
+        validation: Any = valid if valid is None or is_sharded(valid) else reading.read(valid)
+        _train_shards(search, plan, train, validation, output, form, start, resume=resume)
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
@@ -299,7 +273,15 @@ def search_and_save(
             result.ranker.model_ = result.ranker.model_.recorded(data=data)
         result.ranker.save(output)
         show(form, [race_table(result)], _document(result))
-        _print_remarks(result)
+        for text in result.notes:
+            remark(f"note: {text}")
+        remark(f"chosen: {result.name} by {result.ranker.measure_.name} on {result.selection}")
+        remark(f"why: {result.why}")
+        if not math.isnan(result.gap):
+            surrogate = result.ranker.surrogate_
+            remark(f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {result.gap:.4f}")
+        if (above := result.ranker.result_.gap) is not None:
+            remark(f"proven: the training loss is at most {above:.2g} above its minimum")
         remark(f"saved: {output} ({time.perf_counter() - start:.1f} s)")
     return result
 
@@ -315,9 +297,10 @@ def _check_shards(
         )
     if valid is None:
         raise InputError("--cluster needs validation data, a file or a folder of shards: add --valid.")
-    given: dict[str, Any] = {"--report": report, "--folds": search.folds, "--time-budget": search.time_budget}
-    given |= {"--weight-column": reading.weight_column, "--query-weight-column": reading.query_weight_column}
-    for option, value in given.items():
+    values: dict[str, Any] = {"--report": report, "--folds": search.folds}
+    values |= {"--time-budget": search.time_budget, "--weight-column": reading.weight_column}
+    values |= {"--query-weight-column": reading.query_weight_column}
+    for option, value in values.items():
         if value is not None:
             raise InputError(f"{option} is not supported on shards; leave it out.")
 
@@ -377,19 +360,6 @@ def _document(result: SearchResult) -> dict[str, Any]:
         if single is None
         else {name: getattr(single, name) for name in ("label", "valid", "error", "train")},
     }
-
-
-def _print_remarks(result: SearchResult) -> None:
-    for text in result.notes:
-        remark(f"note: {text}")
-    remark(f"chosen: {result.name} by {result.ranker.measure_.name} on {result.selection}")
-    remark(f"why: {result.why}")
-    if not math.isnan(result.gap):
-        surrogate = result.ranker.surrogate_
-        remark(f"mean |{surrogate} - {surrogate.measure.name}| on the training queries: {result.gap:.4f}")
-    above = result.ranker.result_.gap
-    if above is not None:
-        remark(f"proven: the training loss is at most {above:.2g} above its minimum")
 
 
 def _feature(text: str, queries: Any, option: str = "--nonnegative") -> tuple[int | str, int]:

@@ -1,4 +1,13 @@
-"""Base of the click models: likelihood, probabilities, perplexity, simulation."""
+"""Base of the click models: likelihood, probabilities, perplexity, simulation.
+
+A model goes down the rows of a session. Its state is what it knows of the user before a row, such as the
+position of the last click. `_begin` makes the state, `_examined` turns it into the probability that the user
+sees the row, and `_next` updates it by the click. `_walk` does this for many sessions at once:
+
+    state = model._begin(n_sessions)
+    p = model._examined(state, position) * attraction
+    state = model._next(state, row, click)
+"""
 
 from __future__ import annotations
 
@@ -93,7 +102,7 @@ class ClickModel(ShowsTables):
         from scipy.special import xlog1py, xlogy
 
         total = 0.0
-        for p, n, c, _ in self._parts(log, given_clicks=True):
+        for p, n, c, _ in self._predictions(log, given_clicks=True):
             total += float((xlogy(c, p) + xlog1py(n - c, -p)).sum())
         return total
 
@@ -102,8 +111,7 @@ class ClickModel(ShowsTables):
 
         With ``given_clicks`` it is conditional on the clicks above in the session, else marginal.
         """
-        parts = [p for p, *_ in self._parts(log, given_clicks=given_clicks)]
-        return np.concatenate(parts)
+        return np.concatenate([p for p, *_ in self._predictions(log, given_clicks=given_clicks)])
 
     def perplexity(self, log: Log, *, given_clicks: bool = False) -> Float64Array:
         r"""Return the perplexity at each position, float64 (n_positions,); 1 is perfect, 2 is a coin flip.
@@ -116,7 +124,7 @@ class ClickModel(ShowsTables):
 
         k = log.n_positions + 1
         total, shown = np.zeros(k), np.zeros(k)
-        for p, n, c, position in self._parts(log, given_clicks=given_clicks):
+        for p, n, c, position in self._predictions(log, given_clicks=given_clicks):
             total += np.bincount(position, xlogy(c, p) + xlog1py(n - c, -p), k)
             shown += np.bincount(position, n, k)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -167,7 +175,7 @@ class ClickModel(ShowsTables):
         """Return the parameters by position in JSON types."""
         return dict(json_value({"model": self.name, "n_pairs": len(self._fitted())} | self._by_position()))
 
-    # what a model defines
+    # These methods are what a model defines.
 
     def _fit(self, log: Log) -> None:
         raise NotImplementedError
@@ -190,7 +198,7 @@ class ClickModel(ShowsTables):
         """Return what sessions know after a row; without ``click`` its probability is averaged over."""
         raise NotImplementedError
 
-    # what all models share
+    # The methods below are what all models share.
 
     def rate(self, successes: Any, trials: Any) -> Any:
         """Return rates under the prior; 1/2 without trials and prior."""
@@ -217,8 +225,8 @@ class ClickModel(ShowsTables):
         relevant, other = (at_position(values, position) for values in self._trust)
         return attraction * relevant + (1.0 - attraction) * other
 
-    def _parts(self, log: Log, *, given_clicks: bool) -> Iterator[tuple[Array, Array, Array, Array]]:
-        """Give probabilities, impressions, clicks and positions, some sessions at a time."""
+    def _predictions(self, log: Log, *, given_clicks: bool) -> Iterator[tuple[Array, Array, Array, Array]]:
+        """Yield probabilities, impressions, clicks and positions, some sessions at a time."""
         sessions, values = log.sessions, self._values(log)
         for first, last in self._blocks(log, 1 if given_clicks else len(self.examination_)):
             rows = slice(sessions.ptr[first], sessions.ptr[last])
@@ -231,27 +239,28 @@ class ClickModel(ShowsTables):
         return [(first, min(first + at_once, n)) for first in range(0, n, at_once)]
 
     def _walk(
-        self, log: Log, values: dict[str, Float64Array], part: tuple[int, int], clicks: Any
+        self, log: Log, values: dict[str, Float64Array], block: tuple[int, int], clicks: Any
     ) -> tuple[Float64Array, Array]:
         """Go through sessions from the top, all at once: return probabilities of clicks, and the clicks.
 
         ``clicks``: "given", "marginal", or a function that draws uniform numbers.
         """
-        s, marginal, (first, last) = log.sessions, clicks == "marginal", part
+        s, marginal, (first, last) = log.sessions, clicks == "marginal", block
         begins, lengths = s.ptr[first:last] - s.ptr[first], np.diff(s.ptr[first : last + 1])
         rows = slice(s.ptr[first], s.ptr[last])
         pair, position, click = s.pair[rows], s.position[rows], s.click[rows].copy()
         attraction = self._attracted(values["attraction"][pair], position)
         p, state = np.empty(len(pair)), self._begin(last - first, marginal=marginal)
         for step in range(int(lengths.max(initial=0))):
-            at = np.flatnonzero(lengths > step)
-            now = begins[at] + step
+            # Shorter sessions have ended, so only the others have a row at this step.
+            going = np.flatnonzero(lengths > step)
+            now = begins[going] + step
             row = {key: of_pair[pair[now]] for key, of_pair in values.items()} | {"position": position[now]}
-            row["attraction"], known = attraction[now], state[at]
-            p[now] = row["p"] = self._examined(known, row["position"]) * row["attraction"]
+            row["attraction"], before = attraction[now], state[going]
+            p[now] = row["p"] = self._examined(before, row["position"]) * row["attraction"]
             if callable(clicks):
                 click[now] = clicks(len(now)) < p[now]
-            state[at] = self._next(known, row, None if marginal else click[now])
+            state[going] = self._next(before, row, None if marginal else click[now])
         return p, click
 
     def _values(self, log: Log) -> dict[str, Float64Array]:
@@ -273,7 +282,7 @@ class Memoryless(ClickModel):
 
     needs_sessions = False
 
-    def _parts(self, log: Log, *, given_clicks: bool) -> Iterator[tuple[Array, Array, Array, Array]]:
+    def _predictions(self, log: Log, *, given_clicks: bool) -> Iterator[tuple[Array, Array, Array, Array]]:
         rows = log.content
         pair, position = rows.pair, rows.position
         n, c = (

@@ -11,6 +11,7 @@ import numpy as np
 from directrix.clicks.estimates import CounterfactualResult, RatioSums, estimate_of, warnings_of
 from directrix.clicks.gains import (
     ESTIMATORS,
+    Bias,
     EstimatorSettings,
     Gains,
     documents_of,
@@ -137,24 +138,26 @@ def _evaluated(
     sessions = _sessions_of(log, pairs, targets.values())
     slates = slates_of(log, place, pairs, sessions, goal.k) if set(names) & set(SLATES) else None
 
-    def under(given: EstimatorSettings) -> _Evaluation:
+    def under(bias: Bias | None) -> _Evaluation:
+        assumed = settings._replace(bias=bias)
         gains = {
-            name: mean_gains("ips" if name == "self-normalized" else name, shown, given, q)
+            name: mean_gains("ips" if name == "self-normalized" else name, shown, assumed, q)
             for name in names
             if name not in SLATES
         }
-        return _Evaluation(goal, given, pairs, sessions, gains, slates)
+        return _Evaluation(goal, assumed, pairs, sessions, gains, slates)
 
-    evaluation = under(settings)
-    biases = () if settings.bias is None else settings.bias.ends or ()
-    at_ends = [under(settings._replace(bias=end)) for end in biases]
+    evaluation = under(settings.bias)
+    # Estimates at both ends of the interval of the propensities tell how far their error moves the value.
+    ends = [under(end) for end in (settings.bias and settings.bias.ends) or ()]
     sums, shifts, estimates = {}, {}, []
     for ranker, target in targets.items():
         for name in names:
             estimate = evaluation.of_slates if name in SLATES else evaluation.of_gains
             sums[ranker, name], effective, unshown = estimate(name, target)
-            ends = [one.of_gains(name, target)[0].value for one in at_ends if name not in SLATES]
-            shifts[ranker, name] = shift = (ends[0] - ends[1]) / (2.0 * _QUANTILE) if ends else 0.0
+            low_high = [end.of_gains(name, target)[0].value for end in ends if name not in SLATES]
+            shift = (low_high[0] - low_high[1]) / (2.0 * _QUANTILE) if low_high else 0.0
+            shifts[ranker, name] = shift
             if unshown == 1.0:
                 raise InputError(
                     f"{ranker}: the log never shows what it would show, so {name!r} cannot estimate it. Log "
@@ -230,14 +233,16 @@ class _Evaluation(NamedTuple):
         n, gains, n_queries = self.sessions, self.gains[name], len(self.sessions)
         at_rank, base = self.goal.weights(int(target.rank.max()), self.settings, name)
         weight = target.mean_of_ties(at_rank)
-        gain, counts, slopes, squares = (np.append(of, 0.0)[target.doc] for of in gains)
+        # A document that is no candidate has number -1, which selects the 0 at the end.
+        gain, counts, slopes, squares = (np.append(column, 0.0)[target.doc] for column in gains)
         is_shown, is_top = counts > 0.0, weight != 0.0
         earned: Any = np.bincount(target.query, weight * gain + base[target.rank - 1], n_queries)
         counted = n * self._denominator(target)
         if self.goal.is_biased:
             earned, counted = self._biased(gains, target, counted)
         elif name == "self-normalized":
-            seen, full = (np.bincount(target.query, weight * of, n_queries) for of in (is_shown, 1.0))
+            seen = np.bincount(target.query, weight * is_shown, n_queries)
+            full = np.bincount(target.query, weight, n_queries)
             counted = n * seen * (counted.sum() / max((n * full).sum(), 1e-300, key=abs))
         factor = weight * n[target.query] / np.maximum(counts, 1.0)
         effective = (factor @ slopes) ** 2 / max(factor**2 @ squares, 1e-300)
@@ -274,7 +279,7 @@ class _Evaluation(NamedTuple):
     def _biased(
         self, gains: Gains, target: _Target, counted: Float64Array
     ) -> tuple[Float64Array, Float64Array]:
-        # all that it ranks, also documents without a gain, and then the other candidates
+        # The list has everything that the ranker ranks, also without a gain, and then the other candidates.
         others = np.setdiff1d(np.arange(len(self.pairs)), target.doc)
         query = np.append(target.query, self.pairs.query[others])
         order = np.argsort(query, kind="stable")
@@ -323,12 +328,12 @@ def _check_goal(goal: _Goal, names: Sequence[str], log: Log, settings: Estimator
         )
 
 
-def _target_of(name: Any, given: Any, pairs: Pairs, q: Queries | None) -> _Target:
+def _target_of(name: Any, ranker: Any, pairs: Pairs, q: Queries | None) -> _Target:
     """Return the rankings of what a user gave as a ranker; `InputError` if it has none of the candidates."""
-    if hasattr(given, "predict_queries") or (isinstance(given, np.ndarray) and given.ndim == 1):
+    if hasattr(ranker, "predict_queries") or (isinstance(ranker, np.ndarray) and ranker.ndim == 1):
         if q is None:
             raise InputError(f"{name}: a ranker needs features of the documents; type features=.")
-        scores = q.scores(given) if hasattr(given, "predict_queries") else as_floats(given, str(name))
+        scores = q.scores(ranker) if hasattr(ranker, "predict_queries") else as_floats(ranker, str(name))
         if scores.shape != (len(pairs),):
             raise InputError(
                 f"{name} has {scores.size} scores; the features have {len(pairs)} documents, and each needs "
@@ -336,16 +341,16 @@ def _target_of(name: Any, given: Any, pairs: Pairs, q: Queries | None) -> _Targe
             )
         query, doc = pairs.query, np.arange(len(pairs))
     else:
-        run = run_of(given)
+        run = run_of(ranker)
         of_run = Pairs(run.query_ids, run.qptr, run.doc_ids)
         of_query = pairs.queries(run.query_ids)[of_run.query]
-        known = of_query >= 0
-        if not known.any():
+        in_log = of_query >= 0
+        if not in_log.any():
             raise InputError(
                 f"{name} ranks none of the queries of the log ({column_list(pairs.query_ids, 3)}), only "
                 f"{column_list(run.query_ids, 3)}; one is needed. Use the same identifiers."
             )
-        query, doc, scores = of_query[known], pairs.places(of_run)[known], run.scores[known]
+        query, doc, scores = of_query[in_log], pairs.places(of_run)[in_log], run.scores[in_log]
     order = np.lexsort((np.where(doc < 0, len(pairs), doc), -scores, query))
     query, doc, scores = query[order], doc[order], scores[order].astype(np.float64)
     firsts = run_starts(query)

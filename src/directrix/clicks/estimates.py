@@ -15,6 +15,7 @@ from directrix.measures.bootstrap import equal_signs_p
 from directrix.tables import PValue, ShowsTables, Table, json_value
 from directrix.types import Float64Array
 
+# A value is marked as doubtful if it comes from fewer queries, or has a smaller effective sample size.
 _FEW_QUERIES = 30
 _FEW_IMPRESSIONS = 100.0
 # A value is marked as doubtful if the log lacks more than this share of what the target shows.
@@ -119,10 +120,10 @@ class CounterfactualResult(ShowsTables):
 
     def estimate(self, ranker: str, estimator: str) -> Estimate:
         """Return one estimate by its names."""
-        for one in self.estimates:
-            if (one.ranker, one.estimator) == (ranker, estimator):
-                return one
-        names = column_list(f"{one.ranker} by {one.estimator}" for one in self.estimates)
+        by_name = {(estimate.ranker, estimate.estimator): estimate for estimate in self.estimates}
+        if (ranker, estimator) in by_name:
+            return by_name[ranker, estimator]
+        names = column_list(f"{name} by {kind}" for name, kind in by_name)
         raise InputError(f"{ranker} by {estimator} was not estimated; the estimates are {names}.")
 
     def compare(self, first: str, second: str, estimator: str = "ips") -> Difference:
@@ -134,6 +135,7 @@ class CounterfactualResult(ShowsTables):
         deviations = sums[0].influence() - sums[1].influence()
         n_queries = int((sums[0].counted > 0.0).sum())
         interval, p = _interval(value, deviations, n_queries, self.alpha, shift)
+        # Queries with equal values say nothing, and the others cannot give a p below that of equal signs.
         gaps = sums[0].earned / sums[0].counted.sum() - sums[1].earned / sums[1].counted.sum()
         least = equal_signs_p(int((np.abs(gaps) > _ROUNDING * np.abs(gaps).max()).sum()))
         # The order of the arguments matters: `max` returns a first argument that is NaN.
@@ -149,23 +151,32 @@ class CounterfactualResult(ShowsTables):
     def _differences(self) -> list[Difference]:
         """Return the differences of all rankers from the first."""
         first = self.estimates[0].ranker
-        others = [one for one in self.estimates if one.ranker != first]
-        return [self.compare(one.ranker, first, one.estimator) for one in others]
+        others = [estimate for estimate in self.estimates if estimate.ranker != first]
+        return [self.compare(other.ranker, first, other.estimator) for other in others]
 
     def tables(self) -> tuple[Table, ...]:
         """Return the estimates, and the differences of the rankers from the first, as tables."""
         doubted: dict[tuple[str, str], list[str]] = {}
-        for one, text in ((each, text) for each in self.estimates for text in each.doubts):
-            doubted.setdefault((one.ranker, text), []).append(one.estimator)
-        rows = [
-            (one.ranker, one.estimator, one.value, *one.interval, f"{one.effective:,.0f}", one.unshown)
-            for one in self.estimates
-        ]
+        for estimate in self.estimates:
+            for text in estimate.doubts:
+                doubted.setdefault((estimate.ranker, text), []).append(estimate.estimator)
+        rows = tuple(
+            (
+                e.ranker,
+                e.estimator,
+                e.value,
+                *e.interval,
+                f"{e.effective:,.0f}",
+                e.unshown,
+                "*" * bool(e.doubts),
+            )
+            for e in self.estimates
+        )
         values = Table(
             f"{self.measure} by the log, {amount(self.n_sessions, 'sessions')} of "
             f"{amount(self.n_queries, 'queries')}",
             ("ranker", "estimator", self.measure, "low", "high", "effective", "unshown", ""),
-            tuple((*row, "*" * bool(one.doubts)) for row, one in zip(rows, self.estimates, strict=True)),
+            rows,
             digits=4,
             notes=(
                 f"low, high: {1 - self.alpha:.0%} interval by queries. effective: effective sample size in "
@@ -189,7 +200,7 @@ class CounterfactualResult(ShowsTables):
     def to_dict(self) -> dict[str, Any]:
         """Return the result in JSON types; values that are not finite are None."""
         keys = ("measure", "n_queries", "n_sessions", "alpha", "notes")
-        estimates = [vars(one) for one in self.estimates]
+        estimates = list(map(vars, self.estimates))
         return dict(json_value({key: getattr(self, key) for key in keys} | {"estimates": estimates}))
 
 
@@ -197,8 +208,8 @@ def warnings_of(result: CounterfactualResult) -> Iterator[str]:
     """Yield what makes a decision by these estimates doubtful."""
     if signs := [_name_of(pair) for pair in result._differences() if _SIGN in pair.doubts]:
         yield f"{_SIGN}: {column_list(signs, 3)}. Interleave the rankers, or log randomized lists."
-    if doubtful := [one for one in result.estimates if one.doubts]:
-        texts = column_list((f"{one.ranker} by {one.estimator}: {one.doubts[0]}" for one in doubtful), 3)
+    if doubtful := [estimate for estimate in result.estimates if estimate.doubts]:
+        texts = column_list((f"{e.ranker} by {e.estimator}: {e.doubts[0]}" for e in doubtful), 3)
         yield f"these intervals are unreliable: {texts}."
 
 

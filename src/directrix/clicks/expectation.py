@@ -32,18 +32,6 @@ class GroupCounts(NamedTuple):
         return cls(ptr, group.astype(np.int32), n.astype(np.float64), c.astype(np.float64))
 
 
-class Maximum(NamedTuple):
-    """Parameters of P(click) = theta r, and the trace of the maximization."""
-
-    attraction: Float64Array
-    """r (n_pairs,)."""
-    examination: Float64Array
-    """theta (n_groups,)."""
-    trace: list[float]
-    """Log-posterior before each pass."""
-    converged: bool
-
-
 def maximize(
     counts: GroupCounts,
     start: tuple[Float64Array, Float64Array],
@@ -51,11 +39,12 @@ def maximize(
     prior: tuple[float, ...],
     max_iter: int,
     gain: float,
-) -> Maximum:
-    """Maximize the posterior from ``start``, r and theta; only the groups in ``free`` change theta.
+) -> tuple[Float64Array, Float64Array, list[float], bool]:
+    """Maximize the posterior of P(click) = theta r, and return r, theta, a trace, and whether it converged.
 
-    Stops when a pass gains less than ``gain``. Cost of a pass: O(n_cells), on all cores; its result does not
-    depend on their number.
+    The passes begin at ``start``, r and theta, and only the groups in ``free`` change theta. They stop when
+    one gains less than ``gain``. The trace is the log-posterior before each pass. Cost of a pass: O(n_cells),
+    on all cores; its result does not depend on their number.
     """
     r, theta = start
     trace: list[float] = []
@@ -64,11 +53,12 @@ def maximize(
         updated, relevant, value = one_pass(counts, r, theta, prior)
         trace.append(value + log_prior(prior, r, theta[free]))
         if len(trace) > 1 and trace[-1] - trace[-2] < gain:
-            return Maximum(r, theta, trace, converged=True)
+            return r, theta, trace, True
         r, theta = updated, theta.copy()
+        # A group's examination is its clicks over the impressions that are expected to be relevant.
         total = relevant[free] + sum(prior)
         theta[free] = np.divide(clicks, total, out=theta[free], where=total > 0.0)
-    return Maximum(r, theta, trace, converged=False)
+    return r, theta, trace, False
 
 
 def one_pass(

@@ -244,27 +244,28 @@ def settings_of(
     return EstimatorSettings(bias, clip, policy, model, seed_number(seed))
 
 
-def bias_of(log: Log, given: Any) -> Bias:
+def bias_of(log: Log, propensities: Any) -> Bias:
     """Return the bias from the user's argument; `InputError` if it does not fit the log."""
     ends = None
-    if given is None and isinstance(log.content, Sessions) and log.content.examination is not None:
+    if propensities is None and isinstance(log.content, Sessions) and log.content.examination is not None:
         return Bias(log.content.examination, None, by_row=True)
-    if given is None:
-        given = estimated_propensities(log)
-        if (lost := np.flatnonzero(~(given.interval[:, 1] <= _LOST * given.interval[:, 0]))).size:
+    if propensities is None:
+        propensities = estimated_propensities(log)
+        low, high = propensities.interval.T
+        if (lost := np.flatnonzero(~(high <= _LOST * low))).size:
             raise InputError(
                 f"the log is too small to estimate the propensity at position {lost[0] + 1}. Give that of a "
                 "longer log, or choose the estimator naive."
             )
-    if isinstance(given, Propensities):
-        alpha, beta = given.theta, given.beta if given.method == "trust" else None
-        low, high = np.fmax(given.interval[:, 0], alpha / 4), np.fmin(given.interval[:, 1], 4 * alpha)
+    if isinstance(propensities, Propensities):
+        alpha, beta = propensities.theta, propensities.beta if propensities.method == "trust" else None
+        low, high = propensities.interval.T
         # The errors of theta and beta are opposite, so the low end of one belongs to the high end of the
         # other.
-        of_low, of_high = (None, None) if beta is None else given.beta_interval.T[::-1]
-        ends = Bias(low, of_low), Bias(high, of_high)
+        of_low, of_high = (None, None) if beta is None else propensities.beta_interval.T[::-1]
+        ends = Bias(np.fmax(low, alpha / 4), of_low), Bias(np.fmin(high, 4 * alpha), of_high)
     else:
-        array = as_floats(given, "propensities", "one number per position")
+        array = as_floats(propensities, "propensities", "one number per position")
         alpha, beta = array if array.ndim == 2 and len(array) == 2 else (array, None)
     for name, values in (("propensities", alpha), ("beta of the propensities", beta)):
         if values is not None and (np.ndim(values) != 1 or len(values) < log.n_positions):
@@ -385,9 +386,9 @@ def _relevance(shown: Impressions, settings: EstimatorSettings, q: Queries | Non
     """Return r^ of every candidate: as given, or by a ranker fitted on the other half of the queries."""
     if q is None:
         raise InputError("estimator='doubly-robust' needs features; type features=.")
-    given = settings.model
-    if given is not None and not hasattr(given, "fit_queries"):
-        relevance = as_floats(given, "model", "one probability per document of the features")
+    model = settings.model
+    if model is not None and not hasattr(model, "fit_queries"):
+        relevance = as_floats(model, "model", "one probability per document of the features")
         if relevance.shape != (q.n_docs,) or not np.isfinite(relevance).all():
             raise InputError(
                 f"model has shape {relevance.shape}; a ranker, or one finite relevance for each of "
@@ -398,13 +399,14 @@ def _relevance(shown: Impressions, settings: EstimatorSettings, q: Queries | Non
     from sklearn.isotonic import IsotonicRegression
 
     gains = mean_gains("policy-aware", shown, settings, q)
-    if given is not None:
-        ranker = clone(given)
+    if model is not None:
+        ranker = clone(model)
     else:
         # The scale is that of all documents; features that hardly vary among shown ones have little weight.
         ranker = LinearRanker(Regression(target="labels"), l2=_RIDGE)
         q = q.scaled(fit_scale("standard", q.features))
     relevance = np.zeros(q.n_docs)
+    # A ranker that was fitted on one half of the queries predicts the other half, as in cross-fitting.
     order = np.random.default_rng(settings.seed).permutation(q.n_queries)
     for half in (0, 1):
         fold = np.sort(order[half::2])
@@ -435,15 +437,15 @@ def _with_gains(q: Queries, gains: Gains, kept: Any) -> Queries:
     )
 
 
-def gain_measure(given: Any) -> tuple[RankingMeasure, float]:
+def gain_measure(name: Any) -> tuple[RankingMeasure, float]:
     """Return the sum of gains for the name of a measure, and the divisor of the sum.
 
     "DCG@10" has linear gains, "P@5" is a fifth of the sum of the first five, and "ARP" the negative sum of
     the positions. Other sums of gains are not changed; all other measures are rejected.
     """
-    if given == "ARP":
+    if name == "ARP":
         return DCG(gain="linear", discount="position"), 1.0
-    measure: Any = parse_measure(given)
+    measure: Any = parse_measure(name)
     if isinstance(measure, DCG):
         return replace(measure, gain="linear"), 1.0
     if isinstance(measure, Precision) and measure.k is not None and not measure.relative:

@@ -97,7 +97,7 @@ class InterleavedList(ShowsTables):
         """Return the list with its teams and credits, and the distribution where there is one."""
         heads = ("position", "document", "team", *(f"credit of {name}" for name in self.rankers))
         columns = range(1, len(self.documents) + 1), map(str, self.documents), self.teams
-        rows = tuple((*row, *of) for *row, of in zip(*columns, self.credits.tolist(), strict=True))
+        rows = tuple((*row, *credits) for *row, credits in zip(*columns, self.credits.tolist(), strict=True))
         shown = Table(f"Interleaved list, {self.method}", heads, rows)
         note = f"Positive credits support {self.rankers[0]}, negative ones {self.rankers[1]}."
         possible = Table(
@@ -180,17 +180,17 @@ def interleave(
     >>> shown.credit([0, 1, 0])
     {'A': 1.0, 'B': 0.0}
     """
-    given = [a, b, *others]
+    inputs = [a, b, *others]
     check_choice(method, "method", METHODS)
     if method in ("balanced", "optimized") and others:
-        raise InputError(f"method={method!r} takes 2 rankings, got {len(given)}; type method='team-draft'.")
+        raise InputError(f"method={method!r} takes 2 rankings, got {len(inputs)}; type method='team-draft'.")
     k, seed = whole(k, "k", "interleave"), seed_number(seed)
     if method == "optimized":
         number(k, "k", "interleave", most=_LONGEST, example=10)
-    if all(isinstance(ranking, list | tuple | np.ndarray) for ranking in given):
-        names = tuple(chr(ord("A") + i) for i in range(len(given)))
-        return _interleave([list(ranking) for ranking in given], names, method, k, (seed, 0))
-    return _interleave_runs([run_of(run) for run in given], method, k, seed)
+    if all(isinstance(ranking, list | tuple | np.ndarray) for ranking in inputs):
+        names = tuple(chr(ord("A") + i) for i in range(len(inputs)))
+        return _interleave([list(ranking) for ranking in inputs], names, method, k, (seed, 0))
+    return _interleave_runs([run_of(run) for run in inputs], method, k, seed)
 
 
 def _interleave_runs(runs: Sequence[Run], method: str, k: int, seed: int) -> dict[str, InterleavedList]:
@@ -200,20 +200,18 @@ def _interleave_runs(runs: Sequence[Run], method: str, k: int, seed: int) -> dic
             f"the runs have the tags {', '.join(names)}; each ranker needs its own.",
             Advice("run-name"),
         )
-    rankings = [_by_query(run) for run in runs]
+    # Documents with the same score are ranked as in `write_trec_run`.
+    rankings = [
+        {
+            query: run.doc_ids[first:last][np.argsort(-run.scores[first:last], kind="stable")].tolist()
+            for query, first, last in zip(run.query_ids, run.qptr[:-1], run.qptr[1:], strict=True)
+        }
+        for run in runs
+    ]
     return {
-        query: _interleave([of.get(query, []) for of in rankings], names, method, k, (seed, q))
+        query: _interleave([ranking.get(query, []) for ranking in rankings], names, method, k, (seed, q))
         for q, query in enumerate(dict.fromkeys(query for run in runs for query in run.query_ids))
     }
-
-
-def _by_query(run: Run) -> dict[str, list[Hashable]]:
-    """Rank the documents of each query as `write_trec_run` does."""
-    rankings = {}
-    for query, first, last in zip(run.query_ids, run.qptr[:-1], run.qptr[1:], strict=True):
-        order = np.argsort(-run.scores[first:last], kind="stable")
-        rankings[query] = run.doc_ids[first:last][order].tolist()
-    return rankings
 
 
 def _interleave(
@@ -231,10 +229,11 @@ def _interleave(
                 "list(dict.fromkeys(ranking))."
             )
     teams, credits, distribution = METHODS[method](rankings, k, np.random.default_rng(seed))
-    best = {d: min(of[d] for of in places if d in of) for ranking in rankings for d in ranking}
-    rest = sorted(best.keys() - teams.keys(), key=lambda d: (best[d], [of.get(d, 0) for of in places]))
+    best = {d: min(rank[d] for rank in places if d in rank) for ranking in rankings for d in ranking}
+    # The documents after the end of a ranking follow by their best rank, without credit.
+    rest = sorted(best.keys() - teams.keys(), key=lambda d: (best[d], [rank.get(d, 0) for rank in places]))
     documents = (*teams, *rest[: k - len(teams)])
-    ranks = [[of.get(d, 0) for of in places] for d in documents]
+    ranks = [[rank.get(d, 0) for rank in places] for d in documents]
     shape = len(documents), len(names)
     padded = np.zeros(shape)
     padded[: len(teams)] = np.reshape(credits, (-1, len(names)))
@@ -260,9 +259,11 @@ def _team_draft(rankings: Rankings, k: int, rng: np.random.Generator) -> Draft:
     while len(teams) < k:
         left = [list(islice((d for d in ranking if d not in teams), n)) for ranking in rankings]
         rivals = [
-            sum(not {*of}.isdisjoint(other[: n - 1]) for other in left if other is not of) for of in left
+            sum(not {*rest}.isdisjoint(other[: n - 1]) for other in left if other is not rest)
+            for rest in left
         ]
-        picks = min([n, *(len(of) for of, others in zip(left, rivals, strict=True) if len(of) <= others)])
+        lengths = [len(rest) for rest in left]
+        picks = min([n, *(size for size, others in zip(lengths, rivals, strict=True) if size <= others)])
         if not picks:
             break
         for ranker in rng.permutation(n)[: min(picks, k - len(teams))].tolist():
@@ -299,40 +300,36 @@ def _probabilistic(rankings: Rankings, k: int, rng: np.random.Generator) -> Draf
 
 
 def _optimized(rankings: Rankings, k: int, rng: np.random.Generator) -> Draft:
-    length = min(map(len, rankings))
-    ranks = [{d: rank for rank, d in enumerate(of[:length], start=1)} for of in rankings]
-    lists: list[tuple[Hashable, ...]] = [()]
-    for _ in range(min(k, len({*ranks[0], *ranks[1]}))):
-        nexts = [[next((d for d in of if d not in top), None) for of in ranks] for top in lists]
-        lists = [
-            (*top, d)
-            for top, of in zip(lists, nexts, strict=True)
-            for d in dict.fromkeys(of)
-            if d is not None
-        ]
-    credits = [tuple(ranks[1].get(d, length + 1) - ranks[0].get(d, length + 1) for d in one) for one in lists]
-    chances = _most_sensitive(np.array(credits, dtype=np.float64))
-    possible = [PossibleList(*of) for of in zip(lists, chances, credits, strict=True) if of[1] > _ROUNDING]
-    shares = np.array([one.probability for one in possible])
-    shown = possible[int(rng.choice(len(possible), p=shares / shares.sum()))]
-    both = [(max(credit, 0), max(-credit, 0)) for credit in shown.credits]
-    return dict.fromkeys(shown.documents), both, tuple(possible)
-
-
-def _most_sensitive(credits: Float64Array) -> list[float]:
-    """Return the best distribution over lists with expected credit 0 at each position, (n_lists, n_docs)."""
+    """Draw from the most sensitive distribution over lists with expected credit 0 at each position."""
     from scipy.optimize import linprog
     from scipy.special import entr
 
-    n_lists, length = credits.shape
-    clicked = 1.0 / np.arange(1.0, length + 1.0)
+    length = min(map(len, rankings))
+    ranks = [{d: rank for rank, d in enumerate(ranking[:length], start=1)} for ranking in rankings]
+    lists: list[tuple[Hashable, ...]] = [()]
+    for _ in range(min(k, len({*ranks[0], *ranks[1]}))):
+        nexts = [[next((d for d in rank if d not in top), None) for rank in ranks] for top in lists]
+        lists = [
+            (*top, d)
+            for top, choices in zip(lists, nexts, strict=True)
+            for d in dict.fromkeys(choices)
+            if d is not None
+        ]
+    credits = [tuple(ranks[1].get(d, length + 1) - ranks[0].get(d, length + 1) for d in ds) for ds in lists]
+    by_list = np.array(credits, dtype=np.float64)
+    clicked = 1.0 / np.arange(1.0, by_list.shape[1] + 1.0)
     clicked /= clicked.sum()
-    wins, losses = (credits > 0.0) @ clicked, (credits < 0.0) @ clicked
-    # the entropy of the winner where there is one, times the probability that there is one
+    wins, losses = (by_list > 0.0) @ clicked, (by_list < 0.0) @ clicked
+    # This is the entropy of the winner where there is one, times the probability that there is one.
     sensitivity = entr(wins) + entr(losses) - entr(wins + losses)
-    constraints, values = np.vstack([credits.T, np.ones(n_lists)]), np.append(np.zeros(length), 1.0)
-    solution: list[float] = linprog(-sensitivity, A_eq=constraints, b_eq=values, method="highs").x.tolist()
-    return solution
+    constraints = np.vstack([by_list.T, np.ones(len(lists))])
+    values = np.append(np.zeros(by_list.shape[1]), 1.0)
+    chances = linprog(-sensitivity, A_eq=constraints, b_eq=values, method="highs").x.tolist()
+    possible = [PossibleList(*row) for row in zip(lists, chances, credits, strict=True) if row[1] > _ROUNDING]
+    shares = np.array([candidate.probability for candidate in possible])
+    shown = possible[int(rng.choice(len(possible), p=shares / shares.sum()))]
+    both = [(max(credit, 0), max(-credit, 0)) for credit in shown.credits]
+    return dict.fromkeys(shown.documents), both, tuple(possible)
 
 
 METHODS: dict[str, Callable[[Rankings, int, np.random.Generator], Draft]] = {

@@ -270,16 +270,17 @@ def counted(log: Log, of_row: Array, width: int) -> tuple[Int64Array, Int64Array
     rows = sessions.ptr[firsts]
     # Chunks consist of whole queries, so no pair is in two of them.
     bounds = query_chunks(rows, _ROWS)
-    parts: list[tuple[Array, ...]] = [()] * (len(bounds) - 1)
+    chunks: list[tuple[Array, ...]] = [()] * (len(bounds) - 1)
 
     def work(chunk: int) -> None:
         first, last = rows[bounds[chunk]], rows[bounds[chunk + 1]]
         keys = sessions.pair[first:last].astype(np.int64) * width + of_row[first:last]
+        # The lowest bit is the click, so the clicks of a key are a sum over a run of equal keys.
         keys = np.sort(keys * 2 + sessions.click[first:last])
         starts = run_starts(keys >> 1)
         clicks = np.add.reduceat(keys & 1, starts) if len(starts) else starts
-        parts[chunk] = keys[starts] >> 1, np.diff(starts, append=len(keys)), clicks
+        chunks[chunk] = keys[starts] >> 1, np.diff(starts, append=len(keys)), clicks
 
-    run_chunks(work, len(parts))
-    keys, n, c = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    run_chunks(work, len(chunks))
+    keys, n, c = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
     return keys, n, c

@@ -104,9 +104,17 @@ class UBM(ClickModel):
 
     def counts(self, log: Log) -> GroupCounts:
         """Count clicks by pair, position, and position of the last click above."""
-        k = log.n_positions
-        group = (log.sessions.position - 1) * np.int32(k) + _last_click(log)
-        keys, n, c = counted(log, group, k * k)
+        k, s = log.n_positions, log.sessions
+        # For each row this is the position of the last click above in its session, 0 if there is none.
+        above = np.zeros(len(s.click), dtype=np.int16)
+        for first in range(0, len(s.query), _SESSIONS):
+            ptr = s.ptr[first : first + _SESSIONS + 1]
+            click, position = s.click[ptr[0] : ptr[-1]], s.position[ptr[0] : ptr[-1]]
+            row = np.maximum.accumulate(np.where(click, np.arange(len(click)), -1))
+            row = np.concatenate([[-1], row[:-1]])
+            begins = np.repeat(ptr[:-1] - ptr[0], np.diff(ptr))
+            above[ptr[0] : ptr[-1]] = np.where(row >= begins, position[np.maximum(row, 0)], 0)
+        keys, n, c = counted(log, (s.position - 1) * np.int32(k) + above, k * k)
         return GroupCounts.of(keys // (k * k), keys % (k * k), n, c, len(log.pairs))
 
     def _assume(self, curve: Float64Array) -> None:
@@ -127,10 +135,11 @@ class UBM(ClickModel):
         return start
 
     def _examined(self, state: Array, position: Array) -> Float64Array:
-        of = np.minimum(position, len(self.examination_)) - 1
+        row = np.minimum(position, len(self.examination_)) - 1
         if state.ndim == 1:
-            return np.asarray(self.examination_[of, state])
-        return np.asarray(np.einsum("ij,ij->i", state, self.examination_[of]))
+            return np.asarray(self.examination_[row, state])
+        # The state is a distribution over the positions of the last click, so this is a mean over them.
+        return np.asarray(np.einsum("ij,ij->i", state, self.examination_[row]))
 
     def _next(self, state: Array, row: dict[str, Any], click: Array | None) -> Array:
         last = len(self.examination_) - 1
@@ -138,8 +147,8 @@ class UBM(ClickModel):
         position = np.minimum(row["position"], last)
         if click is not None:
             return np.where(click, position, state)
-        of = np.minimum(row["position"], last + 1) - 1
-        after: Array = state * (1.0 - self.examination_[of] * row["attraction"][:, None])
+        examination = self.examination_[np.minimum(row["position"], last + 1) - 1]
+        after: Array = state * (1.0 - examination * row["attraction"][:, None])
         after[np.arange(len(after)), position] += row["p"]
         return after
 
@@ -149,6 +158,10 @@ class _Cascade(ClickModel):
 
     perseverance_ = 1.0
     """Probability of continuing after a document that did not satisfy."""
+    continuation_: Float64Array = np.ones(1)
+    """Probability of continuing after a click, by position, if the document did not satisfy."""
+    satisfaction_: Float64Array = np.empty(0)
+    """Probability that a clicked document satisfies (n_pairs,); empty if none ever does."""
 
     def _begin(self, n: int, *, marginal: bool) -> Array:
         return np.ones(n)
@@ -157,7 +170,8 @@ class _Cascade(ClickModel):
         return state
 
     def _next(self, state: Array, row: dict[str, Any], click: Array | None) -> Array:
-        on, attraction = self._goes_on(row), row["attraction"]
+        attraction, satisfied = row["attraction"], row.get("satisfaction", 0.0)
+        on = at_position(self.continuation_, row["position"]) * (1.0 - satisfied) * self.perseverance_
         if click is None:
             return np.asarray(state * (attraction * on + (1.0 - attraction) * self.perseverance_))
         # A missed document is one that was examined and not clicked; Bayes' rule gives its probability
@@ -165,10 +179,6 @@ class _Cascade(ClickModel):
         silent, missed = 1.0 - row["p"], state * (1.0 - attraction)
         left = np.divide(missed, silent, out=np.zeros(len(silent)), where=silent > 0.0)
         return np.asarray(np.where(click, on, left * self.perseverance_))
-
-    def _goes_on(self, row: dict[str, Any]) -> Any:
-        """Return the probability of continuing after a click."""
-        raise NotImplementedError
 
     def _count(self, log: Log, last_row: Int64Array) -> None:
         """Set attractions by counting clicks and impressions down to the last row of each session."""
@@ -185,6 +195,8 @@ class CM(_Cascade):
     above the second click. Craswell et al. (2008), doi:10.1145/1341531.1341545.
     """
 
+    continuation_ = np.zeros(1)
+
     def _fit(self, log: Log) -> None:
         s = log.sessions
         clicked = np.flatnonzero(s.click)[::-1]
@@ -192,9 +204,6 @@ class CM(_Cascade):
         # The rows run from the bottom to the top, so the first click of a session is set last and remains.
         last_row[s.session[clicked]] = clicked
         self._count(log, last_row)
-
-    def _goes_on(self, row: dict[str, Any]) -> Any:
-        return 0.0
 
 
 class DCM(_Cascade):
@@ -204,8 +213,6 @@ class DCM(_Cascade):
     last click is at k) / (sessions with a click at k). Closed form; made by `model`. Guo, Liu & Wang (2009),
     doi:10.1145/1498759.1498818.
     """
-
-    continuation_: Float64Array = np.ones(1)
 
     def _fit(self, log: Log) -> None:
         s, k = log.sessions, log.n_positions + 1
@@ -220,9 +227,6 @@ class DCM(_Cascade):
     def _by_position(self) -> dict[str, Array]:
         return {"continuation": self.continuation_}
 
-    def _goes_on(self, row: dict[str, Any]) -> Any:
-        return at_position(self.continuation_, row["position"])
-
 
 class SDBN(_Cascade):
     """The simplified dynamic Bayesian network: each document has a probability of satisfaction.
@@ -230,9 +234,6 @@ class SDBN(_Cascade):
     Documents down to the last click were examined, or all if there is none; satisfaction is last clicks /
     clicks. Closed form; made by `model`. Chapelle & Zhang (2009), doi:10.1145/1526709.1526711.
     """
-
-    satisfaction_: Float64Array = np.empty(0)
-    """Probability that a clicked document satisfies (n_pairs,)."""
 
     def _fit(self, log: Log) -> None:
         s, n = log.sessions, len(log.pairs)
@@ -247,17 +248,11 @@ class SDBN(_Cascade):
         setattr(users, "satisfaction_", attraction)  # noqa: B010 - a copy of this class
         return users
 
-    def _assume(self, curve: Float64Array) -> None:
-        pass
-
     def _by_position(self) -> dict[str, Array]:
         return {"perseverance": np.array([self.perseverance_])}
 
     def _values(self, log: Log) -> dict[str, Float64Array]:
         return super()._values(log) | {"satisfaction": self._of_pairs(self.satisfaction_, log)}
-
-    def _goes_on(self, row: dict[str, Any]) -> Any:
-        return (1.0 - row["satisfaction"]) * self.perseverance_
 
 
 class DBN(SDBN):
@@ -324,9 +319,9 @@ def model(name: str, *, prior: Any = (0.01, 0.01), max_iter: int = 500, tol: flo
     >>> model.perplexity(log)
     array([1.33333333, 1.33333333])
     """
-    known = name.upper() if isinstance(name, str) else name
-    check_choice(known, "model", MODELS)
-    return MODELS[known](prior=prior, max_iter=max_iter, tol=tol)
+    upper = name.upper() if isinstance(name, str) else name
+    check_choice(upper, "model", MODELS)
+    return MODELS[upper](prior=prior, max_iter=max_iter, tol=tol)
 
 
 def _bottom(log: Log) -> tuple[Int64Array, Array]:
@@ -339,29 +334,19 @@ def _bottom(log: Log) -> tuple[Int64Array, Array]:
     return last_row, is_last & s.click
 
 
-def _last_click(log: Log) -> Array:
-    """Return for each row the position of the last click above in its session, 0 if there is none."""
-    s, above = log.sessions, np.zeros(len(log.sessions.click), dtype=np.int16)
-    for first in range(0, len(s.query), _SESSIONS):
-        ptr = s.ptr[first : first + _SESSIONS + 1]
-        click, position = s.click[ptr[0] : ptr[-1]], s.position[ptr[0] : ptr[-1]]
-        row = np.maximum.accumulate(np.where(click, np.arange(len(click)), -1))
-        row = np.concatenate([[-1], row[:-1]])
-        begins = np.repeat(ptr[:-1] - ptr[0], np.diff(ptr))
-        above[ptr[0] : ptr[-1]] = np.where(row >= begins, position[np.maximum(row, 0)], 0)
-    return above
-
-
-def _fit_groups(of: ClickModel, counts: GroupCounts, n_groups: int, free: Array) -> None:
+def _fit_groups(users: ClickModel, counts: GroupCounts, n_groups: int, free: Array) -> None:
     """Set attractions and the examination of each group by expectation maximization."""
     n, c = (np.bincount(counts.group, x, n_groups) for x in (counts.n, counts.c))
     rate = np.divide(c, n, out=np.zeros(n_groups), where=n > 0)
+    # The passes begin at the rates of clicks, relative to the first, as if all documents were alike.
     examination = np.clip(rate / (rate[0] or 1.0), 0.05, 0.95)
     examination[0] = 1.0
     start = np.full(len(counts.ptr) - 1, 0.5), examination
-    end = maximize(counts, start, free, of.prior, of.max_iter, of.tol * float(counts.n.sum()))
-    of.attraction_, of.examination_, of.trace_ = end.attraction, end.examination, end.trace
-    of.check_converged(converged=end.converged)
+    tolerance = users.tol * float(counts.n.sum())
+    users.attraction_, users.examination_, users.trace_, converged = maximize(
+        counts, start, free, users.prior, users.max_iter, tolerance
+    )
+    users.check_converged(converged=converged)
 
 
 def _pass(log: Log, a: Float64Array, s: Float64Array, gamma: float) -> tuple[Float64Array, Float64Array]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,12 +27,6 @@ _EQUAL = 1e-9
 _N_RESAMPLES = 10_000
 Interval = Literal["bootstrap", "delta"]
 _INTERVALS = {"bootstrap": "percentiles of samples of users", "delta": "the delta method and Student's t"}
-
-
-class _Settings(NamedTuple):
-    interval: Interval
-    alpha: float
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -104,19 +98,19 @@ class OnlineTest(ShowsTables):
 
     def tables(self) -> tuple[Table, ...]:
         """Return the contrasts as a table."""
-        one = self.contrasts[0]
+        first = self.contrasts[0]
         heads = ("pair", "measure", "first", "second", "difference", "low", "high", "p", "detectable")
         rows = tuple(
-            (pair, of.measure, *of.values, of.difference, *of.interval, PValue(of.p), of.detectable())
-            for pair, of in ((f"{of.first} - {of.second}", of) for of in self.contrasts)
+            (pair, c.measure, *c.values, c.difference, *c.interval, PValue(c.p), c.detectable())
+            for pair, c in ((f"{c.first} - {c.second}", c) for c in self.contrasts)
         )
         note = (
-            f"difference: first minus second; of wins half of it, Delta. low, high: {1.0 - one.alpha:.0%} "
+            f"difference: first minus second; of wins half of it, Delta. low, high: {1.0 - first.alpha:.0%} "
             f"interval by {_INTERVALS[self.interval]}; nan if users are too few or equal. p: two-sided, each "
             "alone, of wins by user by the exact sign test. detectable: the true difference that as many "
             "sessions detect in 4 of 5 tests."
         )
-        title = f"{amount(one.n_sessions, 'sessions')} of {amount(one.n_users, 'users')}"
+        title = f"{amount(first.n_sessions, 'sessions')} of {amount(first.n_users, 'users')}"
         return (Table(title, heads, rows, notes=(note,), digits=4),)
 
     def to_dict(self) -> dict[str, Any]:
@@ -170,17 +164,18 @@ def interleaving_test(
     >>> round(result.contrasts[0].difference, 4)  # (3 + 2 / 2) / 6 - 1/2
     0.1667
     """
-    settings = _checked(interval, alpha, seed)
+    contrast = _contrasting(interval, alpha, seed)
     if not isinstance(credits, Mapping) or len(credits) < 2:
         raise InputError(
             "credits must be a dictionary of two or more rankers; give e.g. "
             '{"A": credits_a, "B": credits_b}, one number for each session.'
         )
     columns = {
-        str(name): as_floats(of, str(name), "one number per session").ravel() for name, of in credits.items()
+        str(name): as_floats(credit, str(name), "one number per session").ravel()
+        for name, credit in credits.items()
     }
-    sizes = {name: len(of) for name, of in columns.items()}
-    if len(set(sizes.values())) > 1 or not all(np.isfinite(of).all() for of in columns.values()):
+    sizes = {name: len(credit) for name, credit in columns.items()}
+    if len(set(sizes.values())) > 1 or not all(np.isfinite(credit).all() for credit in columns.values()):
         raise InputError(
             f"credits must be one finite number per session, got {sizes}; give 0 where a ranker earned none."
         )
@@ -193,9 +188,9 @@ def interleaving_test(
         of_users = _wins(np.bincount(user, wins @ np.array([1.0, -1.0])).astype(np.float64))
         sums = _by_user(np.arange(len(of_users)), of_users)
         contrasts += [
-            _contrast("wins", names, _by_user(user, wins), n, settings, 0.5),
-            replace(_contrast("wins by user", names, sums, n, settings, 0.5), p=_sign_p(of_users)),
-            _contrast("credit", names, _by_user(user, both), n, settings),
+            contrast("wins", names, _by_user(user, wins), n, 0.5),
+            replace(contrast("wins by user", names, sums, n, 0.5), p=_sign_p(of_users)),
+            contrast("credit", names, _by_user(user, both), n),
         ]
     return OnlineTest(tuple(contrasts), interval)
 
@@ -245,7 +240,7 @@ def ab_test(
     >>> dx.clicks.ab_test(dx.clicks.Log.from_frame(frame), ["CTR@10"]).contrasts[0].values
     (0.25, 0.75)
     """
-    settings = _checked(interval, alpha, seed)
+    contrast = _contrasting(interval, alpha, seed)
     sessions = log.sessions
     if sessions.ranker is None or len(sessions.rankers) != 2:
         raise InputError(
@@ -268,7 +263,7 @@ def ab_test(
     for name in [measures] if isinstance(measures, str) else measures:
         sums = np.zeros((user.max() + 1, 2, 2))
         np.add.at(sums, (user, sessions.ranker), np.stack(_session_values(name, sessions), axis=1))
-        contrasts.append(_contrast(name, sessions.rankers, sums, n, settings))
+        contrasts.append(contrast(name, sessions.rankers, sums, n))
     return OnlineTest(tuple(contrasts), interval)
 
 
@@ -293,11 +288,6 @@ def _session_values(name: str, sessions: Sessions) -> tuple[Array, Array]:
             f"measure {short_text(name)} is not one of CTR@k, {', '.join(values)}; type e.g. CTR@10."
         )
     return values[name]
-
-
-def _checked(interval: Any, alpha: Any, seed: Any) -> _Settings:
-    check_choice(interval, "interval", _INTERVALS)
-    return _Settings(interval, share(alpha, "alpha"), seed_number(seed))
 
 
 def _user_numbers(users: Any, n_sessions: int) -> Int64Array:
@@ -333,41 +323,49 @@ def _sign_p(wins: Float64Array) -> float:
 def _by_user(user: Int64Array, values: Float64Array) -> Float64Array:
     """Sum values (n_sessions, 2) of two rankers in the same sessions; numerators and numbers of sessions."""
     n = np.bincount(user)
-    return np.stack([np.stack([np.bincount(user, of), n], axis=1) for of in values.T], axis=1)
+    return np.stack([np.stack([np.bincount(user, column), n], axis=1) for column in values.T], axis=1)
 
 
-def _contrast(
-    measure: str, names: tuple[str, ...], sums: Float64Array, n: int, settings: _Settings, scale: float = 1.0
-) -> Contrast:
-    """Contrast two ratios, given numerators and denominators by user and ranker, (n_users, 2, 2)."""
-    ratios, n_users = _ratios(sums.sum(axis=0)), len(sums)
-    value = scale * float(ratios[0] - ratios[1])
-    # The ranker with fewer users limits the degrees of freedom.
-    users = int((sums[:, :, 1] > 0.0).sum(axis=0).min())
-    error, interval, p, least = math.nan, (math.nan, math.nan), math.nan, _least_p(sums)
-    if users > 1:
-        influence = (sums[:, :, 0] - ratios * sums[:, :, 1]) / sums[:, :, 1].sum(axis=0)
-        error = scale * math.sqrt(float((np.diff(influence) ** 2).sum()) * n_users / (n_users - 1))
-    # An error this small means that only rounding makes the users differ.
-    if error <= _EQUAL:
-        error, p = math.nan, float(abs(value) <= _EQUAL)
-    elif error > 0.0 and settings.interval == "delta":
-        interval, p = student_interval(value, error, users - 1, settings.alpha)
-    elif error > 0.0:
-        drawn = scale * _resampled(sums, settings.seed)
-        tail = min(int((drawn <= 0.0).sum()), int((drawn >= 0.0).sum()))
-        p = min(1.0, 2.0 * (tail + 1) / (len(drawn) + 1))
-        # Samples lie between the lowest and the highest user, so those of few users cannot give an interval.
-        if equal_signs_p(users) <= settings.alpha:
-            low, high = np.quantile(drawn, [settings.alpha / 2.0, 1.0 - settings.alpha / 2.0]).tolist()
-            interval = low, high
-    if least > settings.alpha:
-        # As first arguments, NaN ends remain.
-        interval = min(interval[0], 0.0), max(interval[1], 0.0)
-    both = (float(ratios[0]), float(ratios[1]))
-    # The order of the arguments matters: `max` returns a first argument that is NaN.
-    p = max(p, least)
-    return Contrast(measure, names[0], names[1], both, value, error, interval, p, n, n_users, settings.alpha)
+def _contrasting(interval: Any, alpha: Any, seed: Any) -> Callable[..., Contrast]:
+    """Return the function that contrasts two ratios, with an interval of this method.
+
+    Its ``sums`` are numerators and denominators by user and ranker, (n_users, 2, 2).
+    """
+    check_choice(interval, "interval", _INTERVALS)
+    alpha, seed = share(alpha, "alpha"), seed_number(seed)
+
+    def contrast(
+        measure: str, names: tuple[str, ...], sums: Float64Array, n: int, scale: float = 1.0
+    ) -> Contrast:
+        ratios, n_users = _ratios(sums.sum(axis=0)), len(sums)
+        value = scale * float(ratios[0] - ratios[1])
+        # The ranker with fewer users limits the degrees of freedom.
+        users = int((sums[:, :, 1] > 0.0).sum(axis=0).min())
+        error, (low, high), p, least = math.nan, (math.nan, math.nan), math.nan, _least_p(sums)
+        if users > 1:
+            influence = (sums[:, :, 0] - ratios * sums[:, :, 1]) / sums[:, :, 1].sum(axis=0)
+            error = scale * math.sqrt(float((np.diff(influence) ** 2).sum()) * n_users / (n_users - 1))
+        # An error this small means that only rounding makes the users differ.
+        if error <= _EQUAL:
+            error, p = math.nan, float(abs(value) <= _EQUAL)
+        elif error > 0.0 and interval == "delta":
+            (low, high), p = student_interval(value, error, users - 1, alpha)
+        elif error > 0.0:
+            drawn = scale * _resampled(sums, seed)
+            tail = min(int((drawn <= 0.0).sum()), int((drawn >= 0.0).sum()))
+            p = min(1.0, 2.0 * (tail + 1) / (len(drawn) + 1))
+            # Samples lie between the lowest and the highest user, so those of few users give no interval.
+            if equal_signs_p(users) <= alpha:
+                low, high = np.quantile(drawn, [alpha / 2.0, 1.0 - alpha / 2.0]).tolist()
+        if least > alpha:
+            # As first arguments, NaN ends remain.
+            low, high = min(low, 0.0), max(high, 0.0)
+        both = (float(ratios[0]), float(ratios[1]))
+        # The order of the arguments matters: `max` returns a first argument that is NaN.
+        p = max(p, least)
+        return Contrast(measure, names[0], names[1], both, value, error, (low, high), p, n, n_users, alpha)
+
+    return contrast
 
 
 def _least_p(sums: Float64Array) -> float:
@@ -381,7 +379,7 @@ def _least_p(sums: Float64Array) -> float:
     of_single, is_first = np.nansum(values[single], axis=1), is_of[single, 0]
     _, kind, counts = np.unique(np.round(of_single, 9), return_inverse=True, return_counts=True)
     usual = kind == (counts.argmax() if len(counts) else 0)
-    a, n = (np.array([of(is_first[usual]), of(is_first)]) for of in (np.sum, len))
+    a, n = (np.array([count(is_first[usual]), count(is_first)]) for count in (np.sum, len))
     # These are logarithms of binomial coefficients, which overflow for many users.
     usual_ways, ways = gammaln(n + 1) - gammaln(a + 1) - gammaln(n - a + 1)
     return min(1.0, 2.0 * math.exp(usual_ways - ways - differs * math.log(2.0)))

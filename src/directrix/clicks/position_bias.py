@@ -24,14 +24,18 @@ from directrix.types import Array, Float64Array, Progress
 METHODS = ("all-pairs", "pivot", "chain", "random-pair", "random-top", "em", "regression-em", "trust")
 # These are pseudo-counts. Larger ones would pull the relevance of rare documents, and therefore theta.
 _PRIOR = (0.01, 0.01)
-_PASSES, _RIDGE = 2000, 1.0
+# Most passes of expectation maximization. They usually end earlier, by `_GAIN`.
+_PASSES = 2000
+# Penalty of the coefficients of regression-em. Standardized features make it the same for all.
+_RIDGE = 1.0
 # Gain of log-likelihood by a pass below which the iteration stops. It is far less than what an interval
 # spans.
 _GAIN = 1e-3
 # Intervals of theta are widened by this. Passes of less than that gain, and pseudo-counts, change theta by
 # less at its bound.
 _LEFT_OPEN = 1e-4
-# Impressions per pair: with 3, 8, 25 and 75, theta_2 by "em" was 1.8, 1.2, 1.07 and 1.02 times too high
+# Impressions per pair from which "em" is not doubted. With 3, 8, 25 and 75, theta_2 was 1.8, 1.2, 1.07 and
+# 1.02 times too high.
 _MANY = 30
 # A propensity is reported as hardly identified if the ends of its interval differ by more than this factor.
 _WIDE = 4.0
@@ -73,7 +77,7 @@ class Propensities(ShowsTables):
         columns = {"propensity": self.theta, "low": self.interval[:, 0], "high": self.interval[:, 1]}
         if self.method == "trust":
             low, high = self.beta_interval.T
-            columns = {"alpha" if c == "propensity" else c: of for c, of in columns.items()}
+            columns = {"alpha" if c == "propensity" else c: values for c, values in columns.items()}
             columns |= {"beta": self.beta, "beta low": low, "beta high": high}
         rows = zip(*columns.values(), strict=True)
         return (
@@ -234,7 +238,7 @@ def _doubts(method: str, theta: Float64Array, estimator: Any, cells: Cells) -> I
 
 
 def _intervals(
-    estimator: Any, n_queries: int, n_resamples: int, seed: int, progress: Progress | None = None
+    estimator: Any, n_queries: int, n_resamples: int, seed: int, progress: Progress | None
 ) -> Float64Array:
     """Return the ends of the 95 % interval of an estimate by samples of the queries (2, k, 2)."""
     rng, samples = np.random.default_rng(seed), []
@@ -256,7 +260,7 @@ def _checked_cells(log: Log, n_positions: int | None) -> tuple[Cells, int]:
     k, cells = log.n_positions, log.aggregate()
     if n_positions is not None:
         k = min(k, whole(n_positions, "n_positions", "propensities", least=2))
-    cells = Cells(*(of[cells.position <= k] for of in cells))
+    cells = Cells(*(column[cells.position <= k] for column in cells))
     clicks = np.bincount(cells.position, cells.clicks, k + 1)[1:]
     if k < 2 or not clicks.all():
         positions = ", ".join(map(str, np.flatnonzero(clicks == 0) + 1)) or "2"
@@ -276,58 +280,44 @@ def _estimator(method: str, cells: Cells, pairs: Pairs, k: int, features: Querie
     """Return the function from weights of queries to theta and beta (2, k)."""
     n_queries = len(pairs.query_ids)
     if method == "random-top":
-        _check_shuffled(cells, pairs, k)
-        return _ratio(*_by_query(cells, pairs, k), chained=False)
+        return _random_top(cells, pairs, k)
     if method == "regression-em":
         return _Regression(cells, pairs, k, features)
     moved = _Moved.of(cells, pairs, k)
     is_shown = moved.n > 0
+    # A link is two positions at which the same document was shown, for the same query.
     links = [
         (i, j)
         for i in range(k)
         for j in (i + 1 + np.flatnonzero(is_shown[is_shown[:, i], i + 1 :].any(axis=0))).tolist()
     ]
-    # of all-pairs there are three sums by query for each link, and of the others five for each position
+    # The method all-pairs keeps three sums by query for each link, and the others five for each position.
     n_sums = 3 * len(links) if method == "all-pairs" else 5 * k
     check_room(
         16 * n_queries * n_sums, f"sums of {n_queries:,} queries by position", Advice("positions", n=10)
     )
-    if method == "em":
+    if method in ("em", "all-pairs"):
         _check_connected(k, links)
-        return _PositionBased(cells, pairs, k)
-    if method == "all-pairs":
-        _check_connected(k, links)
-        return _AllPairs(moved, k, links, n_queries)
+        return _PositionBased(cells, pairs, k) if method == "em" else _AllPairs(moved, k, links, n_queries)
     wanted = [(i - 1, i) if method == "chain" else (0, i) for i in range(1, k)]
     if missing := [pair for pair in wanted if pair not in links]:
         what = ", ".join(f"{i + 1} and {j + 1}" for i, j in missing)
         raise _not_identified(f"at positions {what}")
     if method == "trust":
-        line = _line_of_trust(moved, k, n_queries)
-        if not np.isfinite(line(np.ones(n_queries))).all():
-            raise InputError(
-                "the log does not identify trust bias: documents that were shown at position 1 at least "
-                "twice and further down do not differ in their rates of clicks. Randomize the first "
-                "positions in more sessions, or leave trust bias out: method='all-pairs'."
-            )
-        return line
+        return _line_of_trust(moved, k, n_queries)
     if method == "random-pair":
-        _check_swapped(moved)
+        # A swap moves two documents of a query between the positions 1 and k.
+        both = is_shown[:, :1] & is_shown[:, 1:]
+        single = [str(i) for i, at in enumerate(both.T, start=2) if np.bincount(moved.query[at]).max() < 2]
+        if single:
+            raise InputError(
+                "random-pair needs swaps, and no query has two documents that were both shown at positions 1 "
+                f"and {', '.join(single)}. Choose pivot or all-pairs, for documents that moved in another "
+                "way."
+            )
     sums = [moved.rates(i, j, n_queries, weighted=method == "random-pair") for i, j in wanted]
-    above, below = (np.stack([of[side] for of in sums], axis=1) for side in (0, 1))
+    above, below = (np.stack([rates[side] for rates in sums], axis=1) for side in (0, 1))
     return _ratio(below, above, chained=method == "chain")
-
-
-def _check_swapped(moved: _Moved) -> None:
-    """Raise `InputError` unless the documents of positions 1 and k have changed places, for each k."""
-    both = (moved.n[:, :1] > 0) & (moved.n[:, 1:] > 0)
-    single = [i for i, at in enumerate(both.T, start=2) if np.bincount(moved.query[at]).max() < 2]
-    if single:
-        shown = ", ".join(map(str, single))
-        raise InputError(
-            "random-pair needs swaps, and no query has two documents that were both shown at positions 1 and "
-            f"{shown}. Choose pivot or all-pairs, for documents that moved in another way."
-        )
 
 
 def _not_identified(where: str) -> InputError:
@@ -348,23 +338,15 @@ def _check_connected(k: int, links: list[tuple[int, int]]) -> None:
         raise _not_identified(f"at position {', '.join(str(i + 1) for i in rest)} and at others")
 
 
-def _by_query(cells: Cells, pairs: Pairs, k: int) -> tuple[Float64Array, Float64Array]:
-    """Return clicks at positions 2, ..., and at 1, for as many impressions, by query (n_queries, k - 1)."""
-    at = pairs.query[cells.pair] * k + cells.position - 1
-    n, c = (of.reshape(-1, k) for of in cells.sums(at, k * len(pairs.query_ids)))
-    first = np.divide(c[:, :1], n[:, :1], out=np.zeros((len(n), 1)), where=n[:, :1] > 0)
-    return c[:, 1:], first * n[:, 1:]
-
-
-def _check_shuffled(cells: Cells, pairs: Pairs, k: int) -> None:
-    """Raise `InputError` if documents have positions by far more regular than random ones."""
+def _random_top(cells: Cells, pairs: Pairs, k: int) -> Callable[[_Weights], Float64Array]:
+    """Return the ratio of rates of clicks; `InputError` if positions are far more regular than random."""
     query = pairs.query[cells.pair]
     last = np.zeros(len(pairs.query_ids), dtype=np.int64)
     np.maximum.at(last, query, cells.position)
     n = np.bincount(cells.pair, cells.impressions, len(pairs))
     shown = n > 0
     places, times = last[pairs.query[shown]], n[shown]
-    # chi-squared of uniform positions: sum of N^2 K / n, minus n
+    # This is the chi-squared of uniform positions: the sum of N^2 K / n, minus n.
     squares = np.bincount(cells.pair, cells.impressions.astype(np.float64) ** 2, len(pairs))[shown]
     statistic, freedom = float((squares * places / times - times).sum()), float((places - 1).sum())
     if statistic > 1.1 * freedom + 6.0 * np.sqrt(2.0 * freedom):
@@ -374,6 +356,11 @@ def _check_shuffled(cells: Cells, pairs: Pairs, k: int) -> None:
             "relevance too. Shuffle the first positions in some sessions and give only these, or type "
             "method='all-pairs', if documents moved."
         )
+    at = query * k + cells.position - 1
+    n, c = (sums.reshape(-1, k) for sums in cells.sums(at, k * len(pairs.query_ids)))
+    # The clicks at a position are compared with those at position 1, for as many impressions.
+    first = np.divide(c[:, :1], n[:, :1], out=np.zeros((len(n), 1)), where=n[:, :1] > 0)
+    return _ratio(c[:, 1:], first * n[:, 1:], chained=False)
 
 
 class _Moved(NamedTuple):
@@ -388,20 +375,20 @@ class _Moved(NamedTuple):
 
     @classmethod
     def of(cls, cells: Cells, pairs: Pairs, k: int) -> _Moved:
-        moved = Cells(*(of[moves(cells)] for of in cells))
-        known, row = np.unique(moved.pair, return_inverse=True)
+        moved = Cells(*(column[moves(cells)] for column in cells))
+        pair, row = np.unique(moved.pair, return_inverse=True)
         check_room(
-            32 * k * len(known), f"counts of {len(known):,} documents by position", Advice("positions", n=10)
+            32 * k * len(pair), f"counts of {len(pair):,} documents by position", Advice("positions", n=10)
         )
-        n, c = (of.reshape(-1, k) for of in moved.sums(row * k + moved.position - 1, k * len(known)))
-        return cls(pairs.query[known], n, c)
+        n, c = (sums.reshape(-1, k) for sums in moved.sums(row * k + moved.position - 1, k * len(pair)))
+        return cls(pairs.query[pair], n, c)
 
     def rates(self, i: int, j: int, n_queries: int, *, weighted: bool = False) -> tuple[Array, Array, Array]:
         """Return sums by query over documents shown at i and j: rates of clicks at i, at j, and weights."""
         both = (self.n[:, i] > 0) & (self.n[:, j] > 0)
         n, c, query = self.n[both][:, [i, j]], self.c[both][:, [i, j]], self.query[both]
         w = n.prod(axis=1) / n.sum(axis=1) if weighted else np.ones(len(n))
-        at_i, at_j, total = (np.bincount(query, of, n_queries) for of in (*((c / n).T * w), w))
+        at_i, at_j, total = (np.bincount(query, terms, n_queries) for terms in (*((c / n).T * w), w))
         return at_i, at_j, total
 
 
@@ -453,7 +440,9 @@ class _AllPairs:
     def __init__(self, moved: _Moved, k: int, links: list[tuple[int, int]], n_queries: int) -> None:
         self._k, self._ends = k, np.array(links)
         sums = [moved.rates(i, j, n_queries) for i, j in links]
-        self._sums = np.stack([np.stack(of, axis=1) for of in sums], axis=2).reshape(n_queries, -1)
+        self._sums = np.stack([np.stack(rates, axis=1) for rates in sums], axis=2).reshape(n_queries, -1)
+        # These are the logarithms of theta by position and of r by link. A sample begins at the optimum of
+        # the whole log.
         self._start = np.full(k + len(links), -0.5)
         self.trust = _test_of_trust(moved, links, n_queries)
 
@@ -464,6 +453,7 @@ class _AllPairs:
         clicked, k = np.stack([at_i, at_j], axis=1), self._k
         rest = total[:, None] - clicked
 
+        # The log-likelihood of rates of clicks p = theta r is the sum of clicked log p + rest log(1 - p).
         def loss(x: Float64Array) -> tuple[float, Float64Array]:
             z = x[self._ends] + x[k:, None]
             p = np.exp(z)
@@ -500,31 +490,37 @@ class _PositionBased(_Counts):
         self._start = np.full(len(pairs), 0.3), np.full(k, 0.5)
 
     def __call__(self, weights: _Weights) -> Float64Array:
-        end = maximize(
-            self.weighted(weights), self._start, np.arange(len(self._start[1])), _PRIOR, _PASSES, _GAIN
-        )
+        free = np.arange(len(self._start[1]))
+        r, theta, *_ = maximize(self.weighted(weights), self._start, free, _PRIOR, _PASSES, _GAIN)
         if (weights == 1.0).all():
-            self._start = end.attraction, end.examination
-        return _with_first(end.examination[1:] / end.examination[0])
+            self._start = r, theta
+        return _with_first(theta[1:] / theta[0])
 
 
 def _line_of_trust(moved: _Moved, k: int, n_queries: int) -> Callable[[_Weights], Float64Array]:
     """Return the estimator of the line of the rates of clicks at k over those at 1, for the same documents.
 
     Its slope is alpha_k and its intercept beta_k, relative to position 1. The variance of the rates at 1 is
-    that of relevance and that of clicks; the latter, x (1 - x) / (n - 1), is subtracted.
+    that of relevance and that of clicks; the latter, x (1 - x) / (n - 1), is subtracted. Raises `InputError`
+    if the documents have the same rate.
     """
-    # (n_queries, 5, k - 1)
+    # The shape is (n_queries, 5, k - 1).
     stacked = np.stack([_sums_of_line(moved, 0, j, n_queries) for j in range(1, k)], axis=2)
 
     def line(weights: _Weights) -> Float64Array:
         total, x, y, xy, xx = np.tensordot(weights, stacked, axes=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            x, y, xy, xx = (of / total for of in (x, y, xy, xx))
+            x, y, xy, xx = (sums / total for sums in (x, y, xy, xx))
             spread = xx - x * x
             slope = np.where(spread > 0.0, xy - x * y, np.nan) / spread
         return np.stack([np.append(1.0, slope), np.append(0.0, y - slope * x)])
 
+    if not np.isfinite(line(np.ones(n_queries))).all():
+        raise InputError(
+            "the log does not identify trust bias: documents that were shown at position 1 at least "
+            "twice and further down do not differ in their rates of clicks. Randomize the first "
+            "positions in more sessions, or leave trust bias out: method='all-pairs'."
+        )
     return line
 
 
@@ -573,6 +569,7 @@ class _Regression(_Counts):
         for _ in range(_PASSES):
             relevance = expit(self._X @ coefficients)
             posterior, relevant, loglik = one_pass(counts, relevance, theta, (0.0, 0.0))
+            # One Newton step of the logistic regression on the posterior relevance, with a ridge penalty.
             gap = n * (posterior - relevance)
             curvature = self._X.T * (n * relevance * (1.0 - relevance)) @ self._X
             curvature[np.diag_indices_from(curvature)] += _RIDGE

@@ -10,7 +10,7 @@ import numpy as np
 
 from directrix.clicks.sessions import Cells, Pairs, Sessions
 from directrix.data.checks import as_floats
-from directrix.data.columns import KNOWN, ColumnNames, column_list, find
+from directrix.data.columns import ROLES, ColumnNames, column_list, find
 from directrix.data.file import DataFile
 from directrix.data.frames import array_of, columns_of
 from directrix.data.grouping import object_array, run_starts
@@ -45,7 +45,7 @@ def read_log(given: Any, names: Mapping[str, Hashable | None], *, aggregate: boo
     ids = {
         name
         for key in ("query", "doc", "session", "user", "ranker")
-        for name in (names.get(key), *KNOWN[key])
+        for name in (names.get(key), *ROLES[key].recognized)
     }
     # Identifiers are read as text, so that 007 does not become 7.
     texts = ColumnNames(categorical=tuple(ids - {None}))
@@ -55,29 +55,30 @@ def read_log(given: Any, names: Mapping[str, Hashable | None], *, aggregate: boo
 
 
 def _log_of(
-    parts: Iterable[Any], names: Mapping[str, Hashable | None], what: str, call: str, *, aggregate: bool
+    frames: Iterable[Any], names: Mapping[str, Hashable | None], what: str, call: str, *, aggregate: bool
 ) -> _Content:
     numbers = {key: Numbering(kind) for key, kind in _KINDS.items()}
     rows: list[dict[str, Array]] = []
     n_rows = 0
-    for part in parts:
-        columns = _columns(part, names, what, call, aggregate=aggregate)
+    for frame in frames:
+        columns = _columns(frame, names, what, call, aggregate=aggregate)
         checked = _checked(columns, numbers, partial(_place, what, n_rows))
         n_rows += len(checked["query"])
         rows.append(checked)
-        if len({frozenset(part) for part in rows}) > 1:
+        if len({frozenset(chunk) for chunk in rows}) > 1:
             raise InputError(f"{what}: the parts have different columns; write it again.")
-        n_new = sum(len(part["query"]) for part in rows[1:])
+        n_new = sum(len(chunk["query"]) for chunk in rows[1:])
+        # Counts are summed whenever the rows since the last sum exceed its cells, so that memory stays small.
         if "session" not in checked and n_new > len(rows[0]["query"]):
             rows = _merged(rows)
-    if not n_rows or not any(part["impressions"].any() for part in rows):
+    if not n_rows or not any(chunk["impressions"].any() for chunk in rows):
         raise InputError(f"{what} has no impressions; a log needs one or more. Check how it was written.")
     rows = rows if "session" in rows[0] else _merged(rows)
-    joined = {key: np.concatenate([part[key] for part in rows]) for key in rows[0]}
+    joined = {key: np.concatenate([chunk[key] for chunk in rows]) for key in rows[0]}
     query_ids, docs = numbers["query"].names, object_array(numbers["doc"].names)
-    known, pair = np.unique(joined["query"].astype(np.int64) * len(docs) + joined["doc"], return_inverse=True)
-    qptr = np.searchsorted(known // len(docs), np.arange(len(query_ids) + 1)).astype(np.int64)
-    pairs = Pairs(query_ids, qptr, docs[known % len(docs)])
+    keys, pair = np.unique(joined["query"].astype(np.int64) * len(docs) + joined["doc"], return_inverse=True)
+    qptr = np.searchsorted(keys // len(docs), np.arange(len(query_ids) + 1)).astype(np.int64)
+    pairs = Pairs(query_ids, qptr, docs[keys % len(docs)])
     if "session" not in joined:
         position = joined["position"].astype(np.int64)
         return pairs, Cells(pair, position, joined["impressions"], joined["clicked"])
@@ -89,24 +90,24 @@ def _place(what: str, first: int, row: int) -> str:
 
 
 def _columns(
-    part: Any, names: Mapping[str, Hashable | None], what: str, call: str, *, aggregate: bool
+    frame: Any, names: Mapping[str, Hashable | None], what: str, call: str, *, aggregate: bool
 ) -> dict[str, Any]:
-    """Return the columns of a part by what they hold; those of sessions only if the log has sessions."""
+    """Return the columns of a frame by what they hold; those of sessions only if the log has sessions."""
     needed = "a frame or dict with columns of queries, documents, positions and clicks is needed"
-    of, columns = columns_of(part, what, needed), {}
-    missing = [key for key in _COLUMNS[:4] if names.get(key) is None and not {*KNOWN[key]} & {*of}]
-    if len(missing) > 1 < len(of):
+    by_name, columns = columns_of(frame, what, needed), {}
+    missing = [key for key in _COLUMNS[:4] if names.get(key) is None and not {*ROLES[key].recognized} & {*by_name}]
+    if len(missing) > 1 < len(by_name):
         raise InputError(
-            f"{what}: there are no columns of {', '.join(missing)}; the columns are {column_list(of)}.",
+            f"{what}: there are no columns of {', '.join(missing)}; the columns are {column_list(by_name)}.",
             Advice(
                 "log-columns", call=f"{call}, {', '.join(f'{key}=NAME' for key in missing)}", keys=missing
             ),
         )
     for key in (*_COLUMNS, *_OF_SESSIONS):
         is_optional = key not in _COLUMNS[:4]
-        name = find([*of], key, names.get(key), what, call, optional=is_optional)
+        name = find([*by_name], key, names.get(key), what, call, optional=is_optional)
         if name is not None:
-            columns[key] = of[name]
+            columns[key] = by_name[name]
     if aggregate or "impressions" in columns or "session" not in columns:
         columns = {key: columns[key] for key in (*_COLUMNS[:4], "impressions") if key in columns}
     return columns
@@ -115,7 +116,7 @@ def _columns(
 def _checked(
     columns: Mapping[str, Any], numbers: Mapping[str, Numbering], place: Callable[[int], str]
 ) -> dict[str, Array]:
-    """Return the columns of a part as checked arrays; `InputError` for the first value of no use."""
+    """Return the columns of a frame as checked arrays; `InputError` for the first value of no use."""
     arrays: dict[str, Array] = {}
     for key, column in columns.items():
         if key in numbers:
@@ -176,8 +177,8 @@ def _require(
 
 
 def _merged(rows: list[dict[str, Array]]) -> list[dict[str, Array]]:
-    """Return one part with the sums of rows of the same query, document and position, in this order."""
-    joined = {key: np.concatenate([part[key] for part in rows]) for key in rows[0]}
+    """Return one chunk with the sums of rows of the same query, document and position, in this order."""
+    joined = {key: np.concatenate([chunk[key] for chunk in rows]) for key in rows[0]}
     keys = [joined[key] for key in ("query", "doc", "position")]
     order = np.lexsort(keys[::-1])
     order = order[joined["impressions"][order] > 0]
@@ -196,19 +197,20 @@ def _sessions(
 ) -> Sessions:
     """Group rows by query, session and position; `InputError` if a session is not one result page."""
     names, width = numbers["session"].names, _LAST + 1
-    _, first, given = np.unique(rows["session"], return_index=True, return_inverse=True)
+    _, first, session = np.unique(rows["session"], return_index=True, return_inverse=True)
+    # Sessions get new numbers by which they are grouped by query.
     by_query = np.argsort(rows["query"][first], kind="stable")
     number = np.empty(len(names), dtype=np.int64)
     number[by_query] = np.arange(len(names))
-    keys = number[given] * width + rows["position"]
+    keys = number[session] * width + rows["position"]
     order = np.arange(len(keys)) if (keys[1:] > keys[:-1]).all() else np.argsort(keys, kind="stable")
     session, position, pair = keys[order] // width, rows["position"][order], pair[order]
     starts = run_starts(session)
 
-    def reject(one: Any, other: Any, what: str, fix: str = "Correct the rows") -> None:
-        before, after = sorted((int(order[one]), int(order[other])))
+    def reject(row: Any, other: Any, what: str, fix: str = "Correct the rows") -> None:
+        before, after = sorted((int(order[row]), int(order[other])))
         raise InputError(
-            f"{place(after)}: session {names[by_query[session[one]]]} has {what} at {place(before)}; "
+            f"{place(after)}: session {names[by_query[session[row]]]} has {what} at {place(before)}; "
             "a session is one result page, with one query, user and ranker, and each document and position "
             f"once. {fix}, or give each result page its own session identifier."
         )

@@ -104,7 +104,7 @@ def simulate(  # noqa: PLR0913 - all but the first three are optional and by nam
         raise InputError(f"model={short_text(model)}; a click model or its name is needed, e.g. 'PBM'.")
     clicked = _by_label(queries, attraction)
     rng = np.random.default_rng(seed_number(seed))
-    log = _unclicked(queries, *_shown(queries, ranker, n, depth, policy, rng))
+    log = _unclicked(queries, ranker, n, depth, policy, rng)
     users = users.known(log.pairs, clicked, curve, _trust(trust, depth))
     return users.simulate(log, seed)
 
@@ -128,7 +128,7 @@ def _trust(trust: Any, depth: int) -> tuple[Float64Array, Float64Array] | None:
     if trust is None:
         return None
     try:
-        relevant, other = (np.broadcast_to(np.asarray(of, np.float64), depth).copy() for of in trust)
+        relevant, other = (np.broadcast_to(np.asarray(p, np.float64), depth).copy() for p in trust)
     except (TypeError, ValueError):
         relevant = other = np.full(1, np.nan)
     if not ((relevant <= 1.0) & (other >= 0.0) & (relevant >= other)).all():
@@ -139,23 +139,39 @@ def _trust(trust: Any, depth: int) -> tuple[Float64Array, Float64Array] | None:
     return relevant, other
 
 
-def _shown(
+def _unclicked(
     queries: Queries, ranker: Any, n: int, depth: int, policy: str, rng: np.random.Generator
-) -> tuple[Array, Array | None, tuple[str, ...]]:
-    """Return the documents of each session by position (n_sessions, depth), -1 for none, by query."""
-    several = isinstance(ranker, Mapping)
-    rankers = dict(ranker) if several else {"": ranker}
+) -> Log:
+    """Return the log of what rankers show in ``n`` sessions of random queries, without clicks."""
+    rankers = dict(ranker) if isinstance(ranker, Mapping) else {"": ranker}
+    # A number stands for a query and a ranker. Sorted numbers make the sessions grouped by query.
     served = np.sort(rng.integers(queries.n_queries * len(rankers), size=n))
     shown = np.full((n, depth), -1, dtype=np.int32)
-    for r, one in enumerate(rankers.values()):
-        scores = _scores(queries, one)
+    for r, server in enumerate(rankers.values()):
+        scores = _scores(queries, server)
         for q in range(queries.n_queries):
             first, last = np.searchsorted(served, [q * len(rankers) + r, q * len(rankers) + r + 1])
             docs = np.arange(queries.qptr[q], queries.qptr[q + 1])
             if first < last and len(docs):
                 k = min(depth, len(docs))
                 shown[first:last, :k] = docs[_places(scores[docs], last - first, k, policy, rng)]
-    return shown, served % len(rankers) if several else None, tuple(map(str, ranker)) if several else ()
+    is_shown = shown >= 0
+    if not is_shown.any():
+        raise InputError("the queries have no documents; one or more are needed.")
+    some = is_shown[:, 0]
+    pairs = Pairs.of_queries(queries)
+    pair = shown[is_shown]
+    sessions = Sessions(
+        np.concatenate([[0], np.cumsum(is_shown[some].sum(axis=1))]).astype(np.int64),
+        pairs.query[shown[some, 0]].astype(np.int32),
+        pair,
+        np.broadcast_to(np.arange(1, depth + 1, dtype=np.int16), shown.shape)[is_shown],
+        np.zeros(len(pair), dtype=bool),
+    )
+    if isinstance(ranker, Mapping):
+        number = (served % len(rankers))[some].astype(np.int32)
+        sessions = sessions._replace(ranker=number, rankers=tuple(map(str, ranker)))
+    return Log(pairs, sessions)
 
 
 def _scores(queries: Queries, ranker: Any) -> Float64Array:
@@ -189,24 +205,3 @@ def _places(scores: Float64Array, n: int, k: int, policy: str, rng: np.random.Ge
             samples.append(np.take_along_axis(best, order, axis=1))
         return np.concatenate(samples)
     return top[None]
-
-
-def _unclicked(queries: Queries, shown: Array, ranker: Array | None, names: tuple[str, ...]) -> Log:
-    """Return the log of what was shown, without clicks."""
-    is_shown = shown >= 0
-    if not is_shown.any():
-        raise InputError("the queries have no documents; one or more are needed.")
-    some = is_shown[:, 0]
-    ptr = np.concatenate([[0], np.cumsum(is_shown[some].sum(axis=1))]).astype(np.int64)
-    pairs = Pairs.of_queries(queries)
-    pair = shown[is_shown]
-    sessions = Sessions(
-        ptr,
-        pairs.query[shown[some, 0]].astype(np.int32),
-        pair,
-        np.broadcast_to(np.arange(1, shown.shape[1] + 1, dtype=np.int16), shown.shape)[is_shown],
-        np.zeros(len(pair), dtype=bool),
-        ranker=None if ranker is None else ranker[some].astype(np.int32),
-        rankers=names,
-    )
-    return Log(pairs, sessions)

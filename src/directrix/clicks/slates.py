@@ -52,8 +52,8 @@ def slates_of(log: Log, place: Int64Array, pairs: Pairs, sessions: Float64Array,
     kept = np.flatnonzero((query >= 0) & (np.append(sessions, 0.0)[query] > 0.0) & (rows.position <= k))
     kept = kept[np.argsort(query[kept], kind="stable")]
     propensity = None if rows.propensity is None else rows.propensity[kept]
-    parts: Any = (query, rows.session, of_log[rows.pair], rows.position.astype(np.int64), rows.click)
-    query, session, doc, position, click = (part[kept] for part in parts)
+    columns: Any = (query, rows.session, of_log[rows.pair], rows.position.astype(np.int64), rows.click)
+    query, session, doc, position, click = (column[kept] for column in columns)
     return Slates(query, session, doc, position, click, propensity, len(sessions), k)
 
 
@@ -90,6 +90,7 @@ def slate_factors(kind: str, slates: Slates, rank: Int64Array) -> Float64Array:
         return np.where(match, _inverse_share(slates, slates.pair * (slates.k + 1) + slates.position), 0.0)
     if kind == "pseudo-inverse":
         return _pseudo_inverse(slates, match)
+    # The other two need, for each row, whether its list agrees with the ranking down to this row.
     firsts = run_starts(slates.session)
     lengths = np.diff(firsts, append=len(match))
     misses = np.cumsum(~match)

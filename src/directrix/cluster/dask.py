@@ -70,6 +70,8 @@ class Dask(Driver):
 
     def answers(self, task: Task) -> dict[Span, Any]:
         """Return the partial results of all workers; another worker computes those of a lost one."""
+        import distributed
+
         with _dask_errors(self._client):
             workers = self._running()
             documents = [task.shards[number].documents for number in task.numbers]
@@ -82,13 +84,18 @@ class Dask(Driver):
             moves = dict.fromkeys(runs, 0)
             try:
                 while waiting:
-                    self._wait(waiting)
+                    with contextlib.suppress(distributed.TimeoutError, TimeoutError):
+                        distributed.wait([*waiting], timeout=_ASK)
                     done = [future for future in waiting if future.done()]
-                    for part in self._gathered(done):
-                        answers.update(part)
+                    for answer in self._gathered(done):
+                        answers.update(answer)
                     for future in done:
                         del waiting[future]
-                    for future in [future for future in waiting if self._is_stuck(future)]:
+                    unfinished = [future for future in waiting if not future.done()]
+                    running = self._running() if unfinished else []
+                    # Dask gives tasks of a lost worker to another one, but not if there is none at that
+                    # moment, and not those of a worker that starts none because its memory is used up.
+                    for future in [future for future in unfinished if future.address not in running]:
                         run = waiting.pop(future)
                         self._client.cancel([future])
                         moves[run] += 1
@@ -115,7 +122,8 @@ class Dask(Driver):
         from distributed.protocol.pickle import dumps
 
         threads, room = self._workers[address]
-        # as bytes, since Dask prints and walks through what it is given, which takes longer than a step
+        # The task goes as bytes, since Dask would print and walk through its objects, which takes longer than
+        # a step.
         future = self._client.submit(
             _answered,
             dumps(replace(task, threads=threads, room=room)),
@@ -126,34 +134,21 @@ class Dask(Driver):
         future.address = address
         return future
 
-    def _wait(self, futures: Any) -> None:
-        import distributed
-
-        with contextlib.suppress(distributed.TimeoutError, TimeoutError):
-            distributed.wait([*futures], timeout=_ASK)
-
-    def _is_stuck(self, future: Any) -> bool:
-        """Whether the worker of a task was lost, or starts none because its memory is used up.
-
-        Dask gives tasks of a lost worker to another one, but not if there is none at that moment.
-        """
-        return not future.done() and future.address not in self._running()
-
     def _running(self) -> list[str]:
         """Addresses of the workers that take tasks, sorted."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() > self._listed + _REFRESH or not self._workers:
-            known = self._listed_workers()
+            listed = self._listed_workers()
             self._workers = {
                 address: (worker["nthreads"], int(ROOM * (worker["memory_limit"] or available_memory())))
-                for address, worker in sorted(known.items())
+                for address, worker in sorted(listed.items())
                 if worker["status"] == "running"
             }
             self._listed = time.monotonic()
             if not self._workers:
                 if self._listed > end:
                     raise InputError(
-                        f"the cluster had no worker for {_PATIENCE:g} s that takes tasks ({len(known)} that "
+                        f"the cluster had no worker for {_PATIENCE:g} s that takes tasks ({len(listed)} that "
                         "do not: their memory may be used up). Start workers: `dask worker ADDRESS`."
                     )
                 time.sleep(0.2)
@@ -197,7 +192,10 @@ def _dask_errors(client: Any) -> Iterator[None]:
     except KilledWorker as error:
         raise _out_of_memory() from error
     except (distributed.CancelledError, CommClosedError, OSError) as error:
-        raise _lost(address, error) from error
+        raise InputError(
+            f"the scheduler of Dask at {address} was lost ({type(error).__name__}). Start it again.",
+            Advice("resume"),
+        ) from error
 
 
 def _out_of_memory() -> InputError:
@@ -205,11 +203,4 @@ def _out_of_memory() -> InputError:
         f"workers were lost, or had no memory left, {_MOVES + 1} times while they worked on the same shards; "
         "probably their memory limit was hit. Give them more memory (`dask worker --memory-limit`), or write "
         "more and smaller shards."
-    )
-
-
-def _lost(address: str, error: Exception) -> InputError:
-    return InputError(
-        f"the scheduler of Dask at {address} was lost ({type(error).__name__}). Start it again.",
-        Advice("resume"),
     )

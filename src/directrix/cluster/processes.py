@@ -10,6 +10,7 @@ from directrix.data.shards.task import ROOM, Driver, Span, Task, contiguous
 from directrix.errors import InputError
 from directrix.threads import get_threads, ignore_interrupts
 
+# Number of times that the task of a process that died is given to a new one.
 _ATTEMPTS = 3
 
 
@@ -54,8 +55,14 @@ class Processes(Driver):
         """Ask each process, add to the answers, and return the tasks of those that died."""
         from concurrent.futures.process import BrokenProcessPool
 
-        futures = {worker: self._submitted(worker, task) for worker, task in wanted.items()}
-        lost = {}
+        futures, lost = {}, {}
+        for worker, task in wanted.items():
+            try:
+                futures[worker] = self._pools[worker].submit(task)
+            except BrokenProcessPool:
+                # The process died after its last answer.
+                self._restart(worker)
+                futures[worker] = self._pools[worker].submit(task)
         for worker, future in futures.items():
             try:
                 answers.update(future.result())
@@ -63,16 +70,6 @@ class Processes(Driver):
                 lost[worker] = wanted[worker]
                 self._restart(worker)
         return lost
-
-    def _submitted(self, worker: int, task: Task) -> Any:
-        """Give a task to a process, or to a new one if it died since the last question."""
-        from concurrent.futures.process import BrokenProcessPool
-
-        try:
-            return self._pools[worker].submit(task)
-        except BrokenProcessPool:
-            self._restart(worker)
-            return self._pools[worker].submit(task)
 
     def _restart(self, worker: int) -> None:
         self._pools[worker].shutdown(wait=False)

@@ -1,4 +1,10 @@
-"""Facts to check before training: the audit behind the doctor of the command line."""
+"""Facts to check before training: the audit behind the doctor of the command line.
+
+Some data go in by name, such as those for training and for the test. Facts of each and of each pair come
+out, and notes on those that deserve attention::
+
+    audit({"train": train, "test": test}).remarks()
+"""
 
 from __future__ import annotations
 

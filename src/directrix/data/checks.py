@@ -169,11 +169,11 @@ def reject_masked(values: Any, what: str) -> None:
         )
 
 
-def unmasked(given: Any) -> Any:
+def unmasked(values: Any) -> Any:
     """Return a masked array with NaN, meaning missing, in masked places."""
-    if not _is_masked(given):
-        return given
-    return given.astype(np.float64 if given.dtype.kind in "fiub" else object).filled(np.nan)
+    if not _is_masked(values):
+        return values
+    return values.astype(np.float64 if values.dtype.kind in "fiub" else object).filled(np.nan)
 
 
 def _is_masked(values: Any) -> bool:
@@ -299,10 +299,10 @@ def check_group(group: Any, n_docs: int) -> Int64Array:
     return np.append(0, np.cumsum(sizes)).astype(np.int64)
 
 
-def _whole_numbers(given: Any) -> Int64Array:
+def _whole_numbers(values: Any) -> Int64Array:
     """Return numbers as int64; values that do not fit become other numbers."""
     with np.errstate(invalid="ignore"):
-        return np.ascontiguousarray(given, dtype=np.int64)
+        return np.ascontiguousarray(values, dtype=np.int64)
 
 
 def sum_of(sizes: Int64Array) -> int:

@@ -1,4 +1,10 @@
-"""Columns of tables: their names in other tools, and those given by the user."""
+"""Columns of tables: their names in other tools, and those given by the user.
+
+The names of all columns of a table go in. Out come the roles of its columns:
+
+>>> roles_of(["qid", "grade", "bm25", "clicks"], ColumnNames(excluded=("clicks",)), "the table", "read(")
+Roles(qid='qid', label='grade', doc_id=None, features=('bm25',))
+"""
 
 from __future__ import annotations
 
@@ -88,9 +94,6 @@ ROLES = {
 }
 """All roles of columns. Options of the command line and the recognition of columns follow this table."""
 
-KNOWN = {key: role.recognized for key, role in ROLES.items()}
-"""The names by which a column is recognized, in the order of search."""
-
 INDEX = re.compile(r"(__index_level_\d+__|Unnamed: \d+)?")
 """Names of a column in which pandas stores its index: in Parquet, and in CSV, where reading it names it."""
 
@@ -103,7 +106,7 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """Names of columns given by the user; None: the first of `KNOWN` that exists, and all other columns."""
+    """Names of columns given by the user; None: the first recognized name, for features all other columns."""
 
     qid: Hashable | None = None
     label: Hashable | None = None
@@ -126,10 +129,11 @@ class ColumnNames:
     def __bool__(self) -> bool:
         return any(getattr(self, key) is not None for key in OPTIONS)
 
-    def within(self, known: Sequence[Any]) -> ColumnNames:
+    def within(self, columns: Sequence[Any]) -> ColumnNames:
         """Return the names that a table has, because a command names the columns of all its tables."""
+        # Names of several columns stay: one that a table lacks is an error.
         absent: dict[str, Any] = {
-            key: None for key in OPTIONS if not ROLES[key].is_list and getattr(self, key) not in known
+            key: None for key in OPTIONS if not ROLES[key].is_list and getattr(self, key) not in columns
         }
         return replace(self, **absent)
 
@@ -148,23 +152,23 @@ RECOGNIZED = ColumnNames()
 """No name is given."""
 
 
-def kind_of(known: Sequence[Any], names: ColumnNames) -> str:
+def kind_of(columns: Sequence[Any], names: ColumnNames) -> str:
     """Return the content of an evaluation's table by its columns: "run", "qrels", "judged run" or "data".
 
     Scores without labels are a run. Labels of documents alone are qrels; with scores they are a run or qrels,
     depending on the other files. All other tables are data.
     """
-    present = names.within(known)
+    present = names.within(columns)
     # A name given by the user goes before the recognized ones.
     label, doc_id, score = (
-        next((name for name in (getattr(present, key), *KNOWN[key]) if name in known), None)
+        next((name for name in (getattr(present, key), *ROLES[key].recognized) if name in columns), None)
         for key in ("label", "doc_id", "score")
     )
     if score is not None and label is None:
         return "run"
     # Any column beyond these holds features, so the table is data.
     used = (label, doc_id, score, present.qid, *QUERY, *DOC, *SUBTOPICS, "rank", *(names.excluded or ()))
-    if names.features is not None or label is None or doc_id is None or set(known).difference(used):
+    if names.features is not None or label is None or doc_id is None or set(columns).difference(used):
         return "data"
     return "qrels" if score in (None, label) else "judged run"
 
@@ -178,34 +182,34 @@ class Roles(NamedTuple):
     features: tuple[Any, ...]
 
 
-def roles_of(known: Sequence[Any], names: ColumnNames, what: str, call: str) -> Roles:
+def roles_of(columns: Sequence[Any], names: ColumnNames, what: str, call: str) -> Roles:
     """Return which columns hold queries, labels, documents and features; all others are features.
 
     Unused columns with a known name for queries or documents are not features, nor is an index of pandas.
 
     Parameters
     ----------
-    known : names of all columns
+    columns : names of all columns
     names : ColumnNames
     what, call : str
         The owner of the columns, and the beginning of a call that names them, for messages.
     """
-    qid = find(known, "qid", names.qid, what, call)
-    label = find(known, "label", names.label, what, call, optional=not names.has_labels)
-    doc_id = find(known, "doc_id", names.doc_id, what, call, optional=True)
+    qid = find(columns, "qid", names.qid, what, call)
+    label = find(columns, "label", names.label, what, call, optional=not names.has_labels)
+    doc_id = find(columns, "doc_id", names.doc_id, what, call, optional=True)
     if names.features is None:
-        excluded = (find(known, "excluded", name, what, call) for name in names.excluded or ())
+        excluded = (find(columns, "excluded", name, what, call) for name in names.excluded or ())
         used = (qid, label, doc_id, *QUERY, *DOC, *excluded)
-        features = tuple(name for name in known if name not in used and not INDEX.fullmatch(str(name)))
+        features = tuple(name for name in columns if name not in used and not INDEX.fullmatch(str(name)))
     else:
-        features = tuple(find(known, "features", name, what, call) for name in names.features)
+        features = tuple(find(columns, "features", name, what, call) for name in names.features)
     for name in names.categorical or ():
         find(features, "categorical", name, what, call)
     return Roles(qid, label, doc_id, features)
 
 
 def find(
-    known: Sequence[Any],
+    columns: Sequence[Any],
     key: str,
     asked: Hashable | None,
     what: str,
@@ -218,27 +222,28 @@ def find(
 
     Raises `InputError` if there is none, with all columns and the nearest one, or if two have the name.
     """
-    wanted = (candidates or KNOWN[key]) if asked is None else (asked,)
-    name = next((name for name in wanted if name in known), None)
+    wanted = (candidates or ROLES[key].recognized) if asked is None else (asked,)
+    name = next((name for name in wanted if name in columns), None)
     if name is None:
         if optional and asked is None:
             return None
-        if not known:
+        if not columns:
             raise InputError(f"{what} has no columns; a table with a line of names is needed.")
         # A table with one column whose name contains another separator was written with that separator.
-        if len(known) == 1 and (other := next((mark for mark in ";\t|" if mark in str(known[0])), "")):
+        if len(columns) == 1 and (other := next((mark for mark in ";\t|" if mark in str(columns[0])), "")):
             raise InputError(
                 f"{what}: columns are separated by {other!r}; CSV needs ',' (and decimal points), TSV a tab. "
                 "Write it again, e.g. frame.to_csv(path, index=False)."
             )
-        near = difflib.get_close_matches(str(asked), list(map(str, known)), n=1, cutoff=0.5)
+        # The cutoff of one half finds names with a wrong letter, and leaves out others.
+        near = difflib.get_close_matches(str(asked), list(map(str, columns)), n=1, cutoff=0.5)
         raise InputError(
             f"{what}: there is no column {in_words(map(str, wanted), 'or')}; "
             f"{f'did you mean {near[0]!r}? The' if asked is not None and near else 'the'} columns are "
-            f"{column_list(known)}.",
+            f"{column_list(columns)}.",
             Advice("columns" if ROLES[key].is_list else "column", call=call, key=key),
         )
-    if (times := list(known).count(name)) > 1:
+    if (times := list(columns).count(name)) > 1:
         raise InputError(
             f"{what}: {times} columns have the name {name!r}; one is needed. Rename or leave out the others."
         )
@@ -275,6 +280,7 @@ def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str,
 def check_names(names: Iterable[str], what: str) -> None:
     """Raise `InputError` for a name with half of a character, which no file and no terminal can hold."""
     for name in names:
+        # Few names are not ASCII, so most are not searched letter by letter.
         if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
             raise InputError(
                 f"{what}: {short_text(name)} has half of a character (a lone surrogate). Rename it."

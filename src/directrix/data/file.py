@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from directrix.data.columns import INDEX, RECOGNIZED, ColumnNames, kind_of
 from directrix.data.files import checked_text, path_of, readable, to_number, without_compression
@@ -170,31 +170,39 @@ class DataFile:
     @cached_property
     def names(self) -> list[str]:
         """The names of the columns, of JSON lines those of the first object; none if they have none."""
+        names: list[str] = []
         if self.text_form:
-            names = self._header()
+            lines = (line.decode("utf-8", "backslashreplace") for line in self._beginning.split(b"\n"))
+            line = next(filter(str.strip, lines), "")
+            if separator := SEPARATORS.get(self.text_form):
+                names = next(csv.reader(io.StringIO(line), delimiter=separator), [])
+            else:
+                # If the line is damaged, the reader of the file raises the error that says what is wrong.
+                with suppress(ValueError, RecursionError):
+                    names = list(json.loads(line))
         elif self.format.has_names:
             names = load_reader("tables.files:schema_names")(self)
-        else:
-            names = []
         return [name for name in names if not INDEX.fullmatch(name)]
-
-    def _header(self) -> list[str]:
-        lines = (line.decode("utf-8", "backslashreplace") for line in self._beginning.split(b"\n"))
-        line = next(filter(str.strip, lines), "")
-        if separator := SEPARATORS.get(self.text_form):
-            return next(csv.reader(io.StringIO(line), delimiter=separator), [])
-        with suppress(ValueError, RecursionError):
-            return list(json.loads(line))
-        # The reader of the file raises the error that says what is wrong.
-        return []
 
     @cached_property
     def members(self) -> list[DataFile]:
         """The files of a table: this one, or those of the folder. Raises `InputError` if one is no table."""
         if not self.path.is_dir():
-            if self.content not in ARROW.contents and not self.text_form:
-                self._raise_no_table()
-            return [self]
+            if self.content in ARROW.contents or self.text_form:
+                return [self]
+            # An obstacle for files of any format has its own message.
+            with readable(self.path), self.path.open("rb"):
+                pass
+            remedy = (
+                "If it is an Arrow stream or Feather version 1, write it again: "
+                "pyarrow.feather.write_feather(table, path)."
+                if ARROW.is_named(self.path)
+                else Advice("read-letor", name=self.path.name, stem=self.path.stem)
+            )
+            raise InputError(
+                f"{self} is neither a Parquet nor an Arrow IPC file (Feather version 2), by its first bytes.",
+                remedy,
+            )
         members = [DataFile(path) for path in table_files(self.path)]
         if not members:
             raise InputError(
@@ -207,21 +215,6 @@ class DataFile:
                     f"{member} is not a Parquet or Arrow file; remove it from the folder {self}."
                 )
         return members
-
-    def _raise_no_table(self) -> None:
-        # An obstacle for files of any format has its own message.
-        with readable(self.path), self.path.open("rb"):
-            pass
-        remedy = (
-            "If it is an Arrow stream or Feather version 1, write it again: "
-            "pyarrow.feather.write_feather(table, path)."
-            if ARROW.is_named(self.path)
-            else Advice("read-letor", name=self.path.name, stem=self.path.stem)
-        )
-        raise InputError(
-            f"{self} is neither a Parquet nor an Arrow IPC file (Feather version 2), by its first bytes.",
-            remedy,
-        )
 
     @cached_property
     def rows(self) -> Any:
@@ -304,7 +297,12 @@ def _content_of_lines(lines: list[str]) -> str:
     usual, count = forms.most_common(1)[0] if forms else ("", 0)
     for table, separator in SEPARATORS.items():
         names, *rows = csv.reader(lines or [""], delimiter=separator)
-        if len(names) < 2 or first.startswith("#") or not all(map(_is_name, names)):
+        # A column is not named by a number, nor with a colon, which features of LETOR have.
+        are_names = all(
+            name and name == name.strip() and ":" not in name and math.isnan(to_number(name))
+            for name in names
+        )
+        if len(names) < 2 or first.startswith("#") or not are_names:
             continue
         # A first line that is data, like most others, is no header: text with separators is still LETOR
         # or TREC text.
@@ -313,11 +311,6 @@ def _content_of_lines(lines: list[str]) -> str:
         if not usual or 2 * sum(len(row) == len(names) for row in rows) >= len(rows):
             return table
     return usual if 2 * count >= len(lines) else ""
-
-
-def _is_name(word: str) -> bool:
-    """Whether a word can name a column: it is not a number and has no colon, which features of LETOR have."""
-    return bool(word) and word == word.strip() and ":" not in word and math.isnan(to_number(word))
 
 
 def _content_of_line(line: str) -> str:
@@ -348,18 +341,12 @@ def _is_value(word: str) -> bool:
     return True
 
 
-class Counts(NamedTuple):
-    """Counts of converted queries and documents."""
-
-    rows: int
-    queries: int
-    features: int
-
-
 def convert_file(
     source: Path, target: Path, missing: str = "error", columns: ColumnNames = RECOGNIZED
-) -> Counts:
+) -> tuple[int, int, int]:
     """Rewrite a data file, or a folder of Parquet and Arrow files, in the format given by the target's name.
+
+    Return the numbers of rows, queries and features.
 
     See `FORMATS` for the endings; any other is LETOR text. ``.gz``, ``.bz2`` and ``.xz`` compress text. The
     file appears only when all of it is written. ``missing``, ``columns`` and the errors are those of
@@ -381,4 +368,4 @@ def convert_file(
             # A query that continues from the last block counts once.
             queries += block.n_queries - (block.query_ids[:1] == last)
             rows, features, last = rows + block.n_docs, block.n_features, block.query_ids[-1:]
-    return Counts(rows, queries, features)
+    return rows, queries, features

@@ -1,4 +1,12 @@
-"""Files: open, plain or compressed; check text; report bad lines; replace atomically; lock."""
+"""Files: open, plain or compressed; check text; report bad lines; replace atomically; lock.
+
+Every file that is read or written goes through here, so that each obstacle has one message::
+
+    with readable(path), open_data(path) as file:
+        lines = list(file)
+    with replacing(path) as file:
+        file.write(text)
+"""
 
 from __future__ import annotations
 
@@ -145,22 +153,11 @@ class CheckedText(io.RawIOBase):
         text = self._pending or self._file.read(len(buffer))
         self._pending = b""
         buffer[: len(text)] = text
-        self._check(text)
-        return len(text)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        # A decompressor leaves the file open that it was given.
-        self._raw.close()
-        super().close()
-
-    def _check(self, text: bytes) -> None:
         if self._n_read // _LOOKS != (self._n_read + len(text)) // _LOOKS:
             check_left(self._path, self._n_read)
         self._n_read += len(text)
         # A carriage return at the end of a block is decided with the text that follows.
-        whole = b"\r" * self._ends_in_return + text
+        whole = b"\r" + text if self._ends_in_return else text
         self._ends_in_return = whole.endswith(b"\r") and len(text) > 0
         fault = fault_of(whole[:-1] if self._ends_in_return else whole)
         # The bytes since the last line end count towards the line that the next block continues.
@@ -172,6 +169,14 @@ class CheckedText(io.RawIOBase):
             place, *what = fault
             raise_problems(self._path, [Problem(self._line + whole.count(b"\n", 0, place), *what)])
         self._line += text.count(b"\n")
+        return len(text)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        # A decompressor leaves the file open that it was given.
+        self._raw.close()
+        super().close()
 
 
 # Each ending of a name has its first bytes and the function that opens it for reading.
@@ -193,9 +198,9 @@ Stamp = tuple[Path, int, int]
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
-def path_of(given: str | os.PathLike[str]) -> Path:
+def path_of(path: str | os.PathLike[str]) -> Path:
     """Return a path; a `Path` is unchanged, so standard input keeps the name ``-``."""
-    return given if isinstance(given, Path) else Path(given)
+    return path if isinstance(path, Path) else Path(path)
 
 
 def without_compression(path: Path) -> Path:
@@ -316,8 +321,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Raises `InputError` if it cannot be written; an existing file is then unchanged.
     """
     path = Path(path)
+    target: contextlib.AbstractContextManager[IO[bytes]]
     try:
-        with _opened(path) as raw, compressing(raw, path.suffix) as file:
+        if (descriptor := _descriptor(path)) is not None:
+            # It is not opened by name, because it may be a file, part of which others have written.
+            target = os.fdopen(os.dup(descriptor), "wb")
+        else:
+            target = path.open("wb") if _is_special(path) else _unfinished(path)
+        with target as raw, compressing(raw, path.suffix) as file:
             yield file
     except OSError as error:
         raise _unwritable(path, error) from error
@@ -334,14 +345,6 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise _unwritable(path, error) from error
-
-
-def _opened(path: Path) -> contextlib.AbstractContextManager[IO[bytes]]:
-    descriptor = _descriptor(path)
-    if descriptor is not None:
-        # It is not opened by name, because it may be a file, part of which others have written.
-        return os.fdopen(os.dup(descriptor), "wb")
-    return path.open("wb") if _is_special(path) else _unfinished(path)
 
 
 def _descriptor(path: Path) -> int | None:

@@ -1,4 +1,11 @@
-"""Features of any kind: arrays, sparse matrices, frames (narwhals) and dicts, also with categories."""
+"""Features of any kind: arrays, sparse matrices, frames (narwhals) and dicts, also with categories.
+
+Anything that holds features goes in. Checked features come out: C-contiguous float32 or float64, or canonical
+CSR, with categories as the positions of their names:
+
+>>> encoded({"size": [1.0, 2.0], "color": ["red", "blue"]}, also=["color"])
+({'size': [1.0, 2.0], 'color': array([1., 0.])}, {'color': ('blue', 'red')})
+"""
 
 from __future__ import annotations
 
@@ -67,14 +74,16 @@ def places(values: Sequence[Any]) -> tuple[Float64Array, tuple[str, ...]]:
 def categories_from(listed: Any, n_features: int) -> Categories:
     """Return categories from the lists in a file; `ValueError` if they do not match these features."""
     rows = listed if isinstance(listed, list) else []
-    if len(rows) != n_features or not all(row is None or _are_names(row) for row in rows):
+    are_names = all(
+        row is None
+        or (
+            isinstance(row, list) and all(isinstance(name, str) for name in row) and len(set(row)) == len(row)
+        )
+        for row in rows
+    )
+    if len(rows) != n_features or not are_names:
         raise ValueError(f"a list of {n_features} entries, each null or a list of different texts, is needed")
     return tuple(None if row is None else tuple(row) for row in rows)
-
-
-def _are_names(row: Any) -> bool:
-    is_list = isinstance(row, list) and all(isinstance(name, str) for name in row)
-    return is_list and len(set(row)) == len(row)
 
 
 def by_column(names: Mapping[Any, tuple[str, ...]], columns: Sequence[Any]) -> Categories | None:
@@ -94,15 +103,15 @@ def are_dicts(rows: Any) -> bool:
     return isinstance(rows, list | tuple) and bool(rows) and is_dict(rows[0])
 
 
-def columns_of_rows(rows: Any, known: Iterable[Any] = ()) -> dict[Any, list[Any]]:
-    """Return the columns of a list of dicts, the ``known`` ones first, None for a key that a row lacks."""
+def columns_of_rows(rows: Any, first: Iterable[Any]) -> dict[Any, list[Any]]:
+    """Return the columns of a list of dicts, those of ``first`` first, None for a key that a row lacks."""
     other = next((place for place, row in enumerate(rows) if not is_dict(row)), None)
     if other is not None:
         raise InputError(
             f"row {other} is {short_text(rows[other])}, and row 0 a dict; all rows must be dicts, from the "
             "names of features to values."
         )
-    names = dict.fromkeys([*known, *(name for row in rows for name in row)])
+    names = dict.fromkeys([*first, *(name for row in rows for name in row)])
     return {name: [row.get(name) for row in rows] for name in names}
 
 
@@ -221,7 +230,7 @@ def arrays_of_queries(frame: Any, names: ColumnNames) -> dict[str, Any]:
             f"{column_list([*columns])}. Type features=[NAME, ...]."
         )
     # A single column may hold lists of all features, as in PyTerrier.
-    list_columns = names.features or ("features",) * ("features" in roles.features)
+    list_columns = names.features or (("features",) if "features" in roles.features else ())
     lists = _as_lists(coded[list_columns[0]]) if len(list_columns) == 1 else None
     X = matrix_of(coded, "the frame") if lists is None else lists
     return {
@@ -278,7 +287,7 @@ def _narwhals(values: Any, what: str = "the frame") -> Any:
         ) from None
 
 
-def check_features(X: Any, missing: str = "error") -> Any:
+def check_features(X: Any, missing: str) -> Any:
     """Return features as C-contiguous float32 or float64 (n_docs, n_features), or as canonical CSR.
 
     float32 and float64 are kept, and other numbers become float64. The input is never changed. NaN is an

@@ -1,4 +1,12 @@
-"""Group rows by their query identifiers."""
+"""Group rows by their query identifiers.
+
+Identifiers of any hashable type go in, in any order. Out come the order of the rows that puts each query
+together, the boundaries of the queries in it, and their identifiers:
+
+>>> rows, qptr, query_ids = group_by_query(["b", "a", "b"])
+>>> rows.tolist(), qptr.tolist(), query_ids
+([0, 2, 1], [0, 2, 3], ('b', 'a'))
+"""
 
 from __future__ import annotations
 
@@ -13,7 +21,9 @@ from directrix.errors import NO_ITEMS, InputError, short_text
 from directrix.threads import query_chunks, run_chunks
 from directrix.types import Array, Int64Array
 
+# Threads copy chunks of about this number of documents.
 _DOCS_PER_CHUNK = 4096
+# NUL, tabs, line ends and other breaks of lines, and halves of characters.
 _UNWRITABLE = re.compile("[\0\t-\r\ud800-\udfff]")
 
 
@@ -157,19 +167,20 @@ def _group_array(values: Array) -> tuple[Int64Array, Int64Array, tuple[Hashable,
             _raise_missing(int(np.argmax(missing)), int(missing.sum()))
     starts = run_starts(values)
     lengths = np.diff(starts, append=n)
+    # Queries are numbered in the order of their appearance, for which `unique` gives their first runs.
     _, first, place = np.unique(values[starts], return_index=True, return_inverse=True)
-    queries = np.empty(len(first), dtype=np.int64)  # in order of appearance
+    queries = np.empty(len(first), dtype=np.int64)
     queries[np.argsort(first)] = np.arange(len(first))
-    order = np.argsort(queries[place], kind="stable")  # puts the runs of a query next to each other
+    # A stable sort puts the runs of a query next to each other.
+    order = np.argsort(queries[place], kind="stable")
     sizes = np.bincount(queries[place], weights=lengths)
     qptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return rows_of(starts[order], lengths[order]), qptr, _items(values[starts[np.sort(first)]])
-
-
-def _items(ids: Array) -> tuple[Hashable, ...]:
-    """Identifiers as Python objects; dates with nanoseconds, which Python cannot hold, stay NumPy objects."""
+    ids = values[starts[np.sort(first)]]
     items = tuple(ids.tolist())
-    return tuple(ids) if ids.dtype.kind in "Mm" and isinstance(items[0], int) else items
+    # Python has no dates with nanoseconds, which `tolist` makes integers, so they stay NumPy objects.
+    if ids.dtype.kind in "Mm" and isinstance(items[0], int):
+        items = tuple(ids)
+    return rows_of(starts[order], lengths[order]), qptr, items
 
 
 def _group_objects(values: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:

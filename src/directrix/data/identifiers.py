@@ -25,8 +25,10 @@ class Numbering:
     def add(self, column: Any, place: Callable[[int], str]) -> Int64Array:
         """Return the number of the identifier of each row; 7 and "7" are one identifier."""
         native = column.to_native() if hasattr(column, "to_native") else column
-        if hasattr(native, "combine_chunks"):  # of Arrow, many times as fast as objects of Python
-            with suppress(NotImplementedError):  # lists and other values that name nothing
+        # Arrow numbers its values many times as fast as objects of Python are numbered. It cannot do so for
+        # lists and other values that name nothing.
+        if hasattr(native, "combine_chunks"):
+            with suppress(NotImplementedError):
                 kind = native.type
                 plain = native.cast(kind.value_type) if hasattr(kind, "index_type") else native
                 coded = plain.combine_chunks().dictionary_encode("encode")
@@ -34,9 +36,10 @@ class Numbering:
                 self._register(cells, column, place)
                 rows: Int64Array = self._numbers(cells)[coded.indices.to_numpy(zero_copy_only=False)]
                 return rows
-        # NumPy would make 7 of a list text if another is text, and round integers beyond 64 bits
+        # NumPy would make 7 of a list text if another is text, and round integers beyond 64 bits.
         values = object_array(column) if isinstance(column, list | tuple) else array_of(column)
-        if values.dtype.kind == "M":  # nanoseconds would be integers
+        # Dates with nanoseconds would become integers.
+        if values.dtype.kind == "M":
             values = object_array(values.astype("datetime64[us]").tolist())
         if values.dtype.kind in "iufbU" and values.ndim == 1:
             distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)

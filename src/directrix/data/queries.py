@@ -1,4 +1,12 @@
-"""Queries: features and labels of documents, grouped by query, in read-only arrays."""
+"""Queries: features and labels of documents, grouped by query, in read-only arrays.
+
+Arrays, frames, or rows of files go in. Out comes the container that all training, scoring and evaluation
+take::
+
+    queries = Queries.from_arrays(X, y, qid=qid)
+    queries.features, queries.labels, queries.qptr
+    queries.take([0, 1])
+"""
 
 from __future__ import annotations
 
@@ -39,7 +47,8 @@ from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
 if TYPE_CHECKING:
-    cached_property = property  # pyright takes no other for a property of the protocol `Data`
+    # pyright takes nothing else for a property of the protocol `Data`.
+    cached_property = property
 else:
     from functools import cached_property
 
@@ -108,7 +117,7 @@ class Queries:
 
     def __repr__(self) -> str:
         form = f"{self.features.dtype} {getattr(self.features, 'format', '').upper()}".strip()
-        form += " in a file" * (self.held == "file")
+        form += " in a file" if self.held == "file" else ""
         if self.n_docs == 0:
             return f"{type(self).__name__}(empty, {self.n_features} features {form})"
         sizes = np.diff(self.qptr)
@@ -147,8 +156,9 @@ class Queries:
     @cached_property
     def n_ordered(self) -> int:
         """Number of queries with documents of different labels; without any, nothing can be learned."""
+        # `reduceat` would give a query without documents the label of the next one.
         first = self.qptr[:-1][np.diff(self.qptr) > 0]
-        lowest, highest = (of.reduceat(self.labels, first) for of in (np.minimum, np.maximum))
+        lowest, highest = (extreme.reduceat(self.labels, first) for extreme in (np.minimum, np.maximum))
         return int((lowest < highest).sum())
 
     @cached_property
@@ -156,9 +166,10 @@ class Queries:
         """SHA-256 of features, labels and boundaries; the same data give the same text."""
         state = hashlib.sha256()
         counts = () if self.counts is None else (self.counts,)
-        for part in (*arrays_of(self.features), self.labels, self.qptr, *counts):
-            state.update(str((part.dtype.str, part.shape)).encode())
-            for _, rows in blocks(part, self.qptr):
+        for values in (*arrays_of(self.features), self.labels, self.qptr, *counts):
+            # The type and the shape separate arrays whose bytes are the same.
+            state.update(str((values.dtype.str, values.shape)).encode())
+            for _, rows in blocks(values, self.qptr):
                 state.update(np.ascontiguousarray(rows).data)
         return f"sha256:{state.hexdigest()}"
 
@@ -179,6 +190,7 @@ class Queries:
     def scaled(self, scale: Any) -> Queries:
         """Return the same queries with scaled features; a union of scales has more columns than names."""
         if self.held == "file":
+            # Features in a file are scaled each time they are read.
             features = self.features.scaled(scale.apply, self.qptr, scale.n_columns)
         else:
             features = scale.apply(self.features, self.qptr)
@@ -238,6 +250,7 @@ class Queries:
         (('b', 'a'), array([0, 2, 3]), array([1., 2., 0.]))
         """
         names = names_of(X) or None if feature_names is None else feature_names
+        # Names are read first, because encoding turns a frame with categories into a dict.
         X, by_name = encoded(X)
         categories = by_column(by_name, list(X)) if by_name else None
         features = check_features(X, missing)
@@ -248,9 +261,10 @@ class Queries:
             counts = weights_of(counts, n_docs, "counts", "document")
         rows, qptr, query_ids = rows_by_query(qid, group, n_docs)
         docs = None if doc_ids is None else document_ids(doc_ids, n_docs)
+        # Rows that are grouped already are not copied.
         if not np.array_equal(rows, np.arange(n_docs)):
             features, labels = features[rows], labels[rows]
-            docs, counts = (None if part is None else part[rows] for part in (docs, counts))
+            docs, counts = (None if values is None else values[rows] for values in (docs, counts))
         columns = feature_names_of(names, int(features.shape[1]))
         return filled(
             cls(features, labels, qptr, query_ids, docs, columns, rows, categories, missing, counts)
@@ -349,7 +363,7 @@ class Queries:
         more = whole(n_features, "n_features", "widened", least=0) - self.n_features
         if more == 0:
             return self
-        named = " with names" * (self.feature_names is not None)
+        named = "" if self.feature_names is None else " with names"
         has = f"the data have {self.n_features} features{named} and {n_features} are needed"
         if more < 0:
             raise InputError(f"{has}; columns can only be added. Give the files of one data set.")
@@ -363,6 +377,7 @@ class Queries:
                 f"{has}; features that stay in a file get no further columns.",
                 Advice("in-memory"),
             )
+        # Further columns without entries cost nothing in CSR.
         if is_sparse(self.features):
             features = type(self.features)(arrays_of(self.features), shape=(self.n_docs, n_features))
         else:
@@ -384,30 +399,31 @@ class Queries:
         return out
 
 
-def need_queries(given: Any, where: str) -> None:
+def need_queries(value: Any, where: str) -> None:
     """Raise `InputError` unless this is `Queries`; ``where`` is the function that received it."""
-    if not isinstance(given, Queries):
+    if not isinstance(value, Queries):
         raise InputError(
-            f"{where} got {short_text(given)}, a {type(given).__name__}; Queries are needed. Type "
+            f"{where} got {short_text(value)}, a {type(value).__name__}; Queries are needed. Type "
             "directrix.Queries.from_arrays(X, y, qid=qid), or directrix.read_letor(path)."
         )
 
 
-def need_data(given: Any, where: str) -> None:
+def need_data(value: Any, where: str) -> None:
     """Raise `InputError` unless this implements `directrix.types.Data`."""
-    if not hasattr(given, "held"):
-        need_queries(given, where)
+    if not hasattr(value, "held"):
+        need_queries(value, where)
 
 
 def frozen_features(features: Any) -> Any:
     """Return read-only features: an array or CSR; those of a file are unchanged."""
     if hasattr(features, "held") or hasattr(features, "absent"):
         return features
-    parts = [frozen(part, "features") for part in arrays_of(features)]
-    if len(parts) == 1:
-        return parts[0]
+    arrays = [frozen(values, "features") for values in arrays_of(features)]
+    if len(arrays) == 1:
+        return arrays[0]
+    # SciPy's constructor would copy the arrays that it is given, so they are assigned.
     out = type(features)(features.shape, dtype=features.dtype)
-    out.data, out.indices, out.indptr = parts
+    out.data, out.indices, out.indptr = arrays
     return out
 
 

@@ -1,4 +1,11 @@
-"""Features logged by search engines: responses as JSON lines, one for each query."""
+"""Features logged by search engines: responses as JSON lines, one for each query.
+
+Responses of Elasticsearch, OpenSearch, Solr or Vespa go in, as the engine sends them, with the identifier of
+their query. `Queries` come out, with features by the names that the engine logs::
+
+    queries = read_responses("responses.jsonl", "qrels.txt")
+    queries.feature_names
+"""
 
 from __future__ import annotations
 
@@ -21,6 +28,7 @@ from directrix.data.sparse import prefers_csr
 from directrix.errors import Advice, InputError, short_text, warn
 from directrix.parsing import json_of
 
+# JSON has integers of any size; larger ones than this have no float.
 _LARGEST = int(np.finfo(np.float64).max)
 _Document = tuple[str, dict[str, Any]]
 """Identifier of a document, and its features; None for one that was not logged."""
@@ -92,13 +100,13 @@ def read_responses(
         for number, line in enumerate(file, start=1):
             if line.strip():
                 try:
-                    qid, found = _response(line)
+                    qid, rows = _response(line)
                 except InputError as error:
                     text, fix = str(error).removesuffix("."), "Write one response of an engine per line."
                     problems.append(Problem(number, text, fix))
                 else:
-                    qids += [qid] * len(found)
-                    documents += found
+                    qids += [qid] * len(rows)
+                    documents += rows
     raise_problems(place, problems)
     q = _queries(place, qids, documents, missing)
     return q if qrels is None else labeled(q, qrels)
@@ -115,10 +123,11 @@ def _queries(path: Path, qids: list[int | str], documents: list[_Document], miss
             f"{path}: no document has features. Ask the engine for them: ext.ltr_log in Elasticsearch, "
             "fl=id,[features] in Solr, a rank profile with summary-features in Vespa."
         )
+    # Identifiers stay integers unless 7 and "7" both occur, which are one query.
     q = Queries.from_arrays(
         _matrix(path, documents, list(names), missing),
         np.zeros(len(documents)),
-        qid=qids if len({*qids}) == len({*map(str, qids)}) else list(map(str, qids)),  # 7 and "7" are one
+        qid=qids if len({*qids}) == len({*map(str, qids)}) else list(map(str, qids)),
         doc_ids=[name for name, _ in documents],
         feature_names=list(names),
         missing=missing,
@@ -130,9 +139,14 @@ def _queries(path: Path, qids: list[int | str], documents: list[_Document], miss
 def _matrix(path: Path, documents: list[_Document], names: list[str], missing: str) -> Any:
     """Return features in columns; those that were not logged are NaN with "nan", and else 0."""
     place, shape = {name: column for column, name in enumerate(names)}, (len(documents), len(names))
+    # Arrays of the standard library grow without a Python object for each number.
     columns, values, ends = array("q"), array("d"), array("q", [0])
-    for _, of in documents:
-        logged = {place[name]: value for name, value in of.items() if name in place and value is not None}
+    for _, features_by_name in documents:
+        logged = {
+            place[name]: value
+            for name, value in features_by_name.items()
+            if name in place and value is not None
+        }
         columns.extend(sorted(logged))
         values.extend(logged[column] for column in sorted(logged))
         ends.append(len(columns))
@@ -161,8 +175,19 @@ def _response(line: bytes) -> tuple[int | str, list[_Document]]:
             qid = content.get("responseHeader", {}).get("params", {}).get("q")
         if qid is None:
             raise InputError("there is no query in it; add one, e.g. by jq -c '. + {qid: 7}'.")
-        rows = _ENGINES[engine](content[engine])
-        return _identifier(qid), [(str(_identifier(name)), _numbers(values)) for name, values in rows]
+        query = _identifier(qid)
+        documents: list[_Document] = []
+        for identifier, features in _ENGINES[engine](content[engine]):
+            document = str(_identifier(identifier))
+            for name, value in features.items():
+                if not isinstance(name, str):
+                    raise InputError(f"the name of a feature is {short_text(name)}, must be text.")
+                if isinstance(value, bool | str) or (isinstance(value, int) and abs(value) > _LARGEST):
+                    raise InputError(
+                        f"the feature {name!r} is {short_text(value)}, must be a number of 64 bits."
+                    )
+            documents.append((document, features))
+        return query, documents
     except (ValueError, LookupError, TypeError, AttributeError, StopIteration) as error:
         if isinstance(error, InputError):
             raise
@@ -178,33 +203,22 @@ def _identifier(cell: Any) -> int | str:
     return name  # type: ignore[no-any-return]
 
 
-def _numbers(values: dict[str, Any]) -> dict[str, Any]:
-    for name, value in values.items():
-        if not isinstance(name, str):
-            raise InputError(f"the name of a feature is {short_text(name)}, must be text.")
-        if isinstance(value, bool | str) or (isinstance(value, int) and abs(value) > _LARGEST):
-            raise InputError(f"the feature {name!r} is {short_text(value)}, must be a number of 64 bits.")
-    return values
-
-
 def _elasticsearch(hits: Any) -> Iterator[_Document]:
     for hit in hits["hits"]:
         logs = [entries for log in hit.get("fields", {}).get("_ltrlog", ()) for entries in log.values()]
-        yield hit["_id"], {one["name"]: one.get("value") for entries in logs for one in entries}
+        yield hit["_id"], {entry["name"]: entry.get("value") for entries in logs for entry in entries}
 
 
 def _solr(response: Any) -> Iterator[_Document]:
     for document in response["docs"]:
-        text = document["[features]"]
-        pairs = (pair.rpartition("=") for pair in text.split(",") if pair)
-        yield document["id"], {name: _value(name, value) for name, _, value in pairs}
-
-
-def _value(name: str, text: str) -> float:
-    value = to_number(text)
-    if not name or not np.isfinite(value):
-        raise InputError(f"[features] has {name}={text}, must be name=number,name=number.")
-    return value
+        pairs, identifier = document["[features]"].split(","), document["id"]
+        features = {}
+        for pair in filter(None, pairs):
+            name, _, text = pair.rpartition("=")
+            features[name] = to_number(text)
+            if not name or not np.isfinite(features[name]):
+                raise InputError(f"[features] has {name}={text}, must be name=number,name=number.")
+        yield identifier, features
 
 
 def _vespa(root: Any) -> Iterator[_Document]:
@@ -212,13 +226,15 @@ def _vespa(root: Any) -> Iterator[_Document]:
         fields = hit.get("fields", {})
         features: dict[str, Any] = {}
         for kind in ("matchfeatures", "rankfeatures", "summaryfeatures"):
-            # a number that is NaN is null in the JSON of Vespa
+            # A number that is NaN is null in the JSON of Vespa.
             features |= {k: math.nan if v is None else v for k, v in fields.get(kind, {}).items()}
         features.pop("vespa.summaryFeatures.cached", None)
         name = fields.get("documentid", hit["id"])
         if name.startswith("index:"):
             raise InputError(f"the document {name} has no documentid; add it to the summary.")
-        if features:  # else it is a group
+        # Groups of a result are children without features.
+        if features:
+            # An identifier of Vespa is `id:namespace:type:key:name`.
             yield name.split(":", 4)[4] if name.startswith("id:") else name, features
 
 

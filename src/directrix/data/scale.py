@@ -1,4 +1,12 @@
-"""Scaling of features, per query or by the training data, by one scale or several side by side."""
+"""Scaling of features, per query or by the training data, by one scale or several side by side.
+
+The name of a scale and the features of the training data go in. Out comes a value that is stored with the
+model, and that scales the features of any data in the same way:
+
+>>> scale = fit_scale("minmax", np.array([[1.0], [3.0]]))
+>>> scale.apply(np.array([[2.0], [5.0]]), qptr=np.array([0, 2])).tolist()
+[[0.5], [2.0]]
+"""
 
 from __future__ import annotations
 
@@ -32,10 +40,16 @@ from directrix.types import Array, Float64Array, Int64Array, is_sparse
 Kind = Literal["query-minmax", "query-standard", "query-percentile", "minmax", "standard", "log", "quantile"]
 SCALES: tuple[Kind, ...] = get_args(Kind)
 _NUMBERS = ("center", "width", "fill")
+# The statistics of each kind that has some; kinds by query compute theirs from the query.
 _FIELDS = {"minmax": _NUMBERS, "standard": _NUMBERS[:2], "log": _NUMBERS[:2], "quantile": ("knots", "scores")}
+# The form of each statistic in a model file; see `directrix.schema`.
 _FORMS = {
-    name: [[float]] if name in _FIELDS["quantile"] else [float] for of in _FIELDS.values() for name in of
+    name: [[float]] if name in _FIELDS["quantile"] else [float]
+    for names in _FIELDS.values()
+    for name in names
 }
+# Entries are mapped in blocks of this number, so that the float64 copy stays small (2 MiB).
+_ENTRIES = 1 << 18
 FILLING = tuple(_FIELDS)
 """The kinds that replace a missing value by a number."""
 
@@ -172,6 +186,7 @@ class Scale(_Kinds):
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in SCALES:
             raise unknown_kind(self.kind)
+        # A scale has the statistics that its kind needs, and no others.
         names, lengths = _FIELDS.get(self.kind, ()), []
         for name in _FORMS:
             values = getattr(self, name)
@@ -239,45 +254,35 @@ class Scale(_Kinds):
         all values in a query's columns that do not become 0.
         """
         check_form(features)
-        if is_sparse(features):
-            return self._of_sparse(features, qptr)
+        is_csr = is_sparse(features)
         if self.by_query:
-            return mapped_by_query(self.kind, features, qptr)
-        self._check_columns(features)
-        if self.knots is not None and self.scores is not None:
-            return knot_scores(features, self.knots, self.scores)
-        return mapped(features, *self._linear(), log=self.kind == "log")
-
-    def _of_sparse(self, features: Any, qptr: Int64Array) -> Any:
-        """Scale the stored entries, and the common value of all other entries of a column."""
-        if self.by_query:
-            return _mapped_queries(self.kind, features, qptr)
-        self._check_columns(features)
-        if self.knots is not None and self.scores is not None:
-            data = _knot_entries(features, self.knots, self.scores)
-        else:
-            data = _mapped_entries(features, *self._linear(), log=self.kind == "log")
-        absent = self.apply(absent_values(features)[None].astype(features.dtype), qptr)[0]
-        return with_entries(features, data, absent.astype(np.float64))
-
-    def _linear(self) -> tuple[Float64Array, Float64Array, Float64Array | None]:
-        """Center, width, and the replacement of missing values."""
-        fill = self.fill if self.kind == "minmax" else self.center
-        return np.array(self.center), np.array(self.width), None if fill is None else np.array(fill)
-
-    def _check_columns(self, features: Any) -> None:
+            map_queries = _mapped_queries if is_csr else mapped_by_query
+            return map_queries(self.kind, features, qptr)
         if features.shape[1] != self.n_features:
             raise InputError(
                 f"the features have {features.shape[1]} columns, but {self.n_features} when the scale was "
                 "made; both must agree. Give the same features in the same order as in training."
             )
+        if self.knots is not None and self.scores is not None:
+            map_values = _knot_entries if is_csr else knot_scores
+            values = map_values(features, self.knots, self.scores)
+        else:
+            empty_value = self.fill if self.kind == "minmax" else self.center
+            numbers = (np.array(self.center), np.array(self.width), np.array(empty_value))
+            map_linearly = _mapped_entries if is_csr else mapped
+            values = map_linearly(features, *numbers, log=self.kind == "log")
+        if not is_csr:
+            return values
+        # All entries of a column that are not stored have one value, which is scaled once.
+        absent = self.apply(absent_values(features)[None].astype(features.dtype), qptr)[0]
+        return with_entries(features, values, absent.astype(np.float64))
 
     def to_json(self) -> dict[str, Any]:
         """Return the scale as a dict of JSON types; `from_json` reads it back exactly."""
-        given = {name: list(getattr(self, name)) for name in _FIELDS.get(self.kind, ())}
+        fields = {name: list(getattr(self, name)) for name in _FIELDS.get(self.kind, ())}
         if self.kind == "quantile":
-            given = {name: list(map(list, rows)) for name, rows in given.items()}
-        return {"kind": self.kind, **given}
+            fields = {name: list(map(list, rows)) for name, rows in fields.items()}
+        return {"kind": self.kind, **fields}
 
     @classmethod
     def from_json(cls, data: Any) -> Scale:
@@ -333,7 +338,7 @@ class ScaleUnion(_Kinds):
             raise InputError(
                 f"scale={short_text(self.kind)}: two or more different kinds are needed for a union."
             )
-        counts = {part.n_features for part in self.parts if part is not None} - {None}
+        counts = {scale.n_features for scale in self.parts if scale is not None} - {None}
         if len(counts) > 1:
             numbers = " and ".join(sorted(map(str, counts)))
             raise InputError(
@@ -343,7 +348,7 @@ class ScaleUnion(_Kinds):
     @property
     def kind(self) -> str:
         """Names of the parts with a plus sign between them: "raw+query-percentile"."""
-        return "+".join(RAW if part is None else part.kind for part in self.parts)
+        return "+".join(RAW if scale is None else scale.kind for scale in self.parts)
 
     @property
     def n_features(self) -> int | None:
@@ -352,12 +357,12 @@ class ScaleUnion(_Kinds):
 
     def apply(self, features: Any, qptr: Int64Array) -> Any:
         """Return (n_docs, n_columns * n_features): the features by every part; see `Scale.apply`."""
-        columns = [features if part is None else part.apply(features, qptr) for part in self.parts]
+        columns = [features if scale is None else scale.apply(features, qptr) for scale in self.parts]
         return side_by_side(columns)
 
     def to_json(self) -> dict[str, Any]:
         """Return the union as a dict of JSON types; `scale_from_json` reads it back exactly."""
-        return {"union": [None if part is None else part.to_json() for part in self.parts]}
+        return {"union": [None if scale is None else scale.to_json() for scale in self.parts]}
 
 
 def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:
@@ -398,8 +403,8 @@ def fit_scale(kind: str | None, features: Any) -> Scale | ScaleUnion | None:
     if not is_scale(kind):
         raise unknown_kind(kind)
     check_form(features)
-    parts = tuple(None if part == RAW else Scale.fit(part, features) for part in kinds_of(kind))
-    return parts[0] if len(parts) == 1 else ScaleUnion(parts)
+    scales = tuple(None if name == RAW else Scale.fit(name, features) for name in kinds_of(kind))
+    return scales[0] if len(scales) == 1 else ScaleUnion(scales)
 
 
 def scale_from_json(data: Any) -> Scale | ScaleUnion:
@@ -419,26 +424,27 @@ def scale_from_json(data: Any) -> Scale | ScaleUnion:
 
 
 def _mapped_entries(
-    X: Any, center: Float64Array, width: Float64Array, fill: Float64Array | None, *, log: bool
+    X: Any, center: Float64Array, width: Float64Array, empty_value: Float64Array, *, log: bool
 ) -> Array:
     """Apply `mapped` to the stored entries of sparse features, each as one column."""
     out: Array = np.empty_like(X.data)
-    for first in range(0, len(out), 1 << 18):  # blocks, so that the float64 copy stays small
-        some = slice(first, first + (1 << 18))
-        f = X.indices[some]
-        statistics_of = center[f], width[f], None if fill is None else fill[f]
-        out[some] = mapped(X.data[None, some], *statistics_of, log=log, columns=f)[0]
+    for first in range(0, len(out), _ENTRIES):
+        block = slice(first, first + _ENTRIES)
+        f = X.indices[block]
+        out[block] = mapped(X.data[None, block], center[f], width[f], empty_value[f], log=log, columns=f)[0]
     return out
 
 
 def _knot_entries(X: Any, knots: Rows, scores: Rows) -> Array:
     """Apply `knot_scores` to the stored entries of sparse features."""
     out: Array = np.empty_like(X.data)
+    # Entries are stored by row, and each column has knots of its own, so they are visited by column.
     order = np.argsort(X.indices, kind="stable")
     starts = np.searchsorted(X.indices[order], np.arange(X.shape[1] + 1))
     for f in np.flatnonzero(np.diff(starts)).tolist():
-        own = order[starts[f] : starts[f + 1]]
-        out[own] = knot_scores(X.data[own, None], knots[f : f + 1], scores[f : f + 1], [f])[:, 0]
+        of_column = order[starts[f] : starts[f + 1]]
+        values = X.data[of_column, None]
+        out[of_column] = knot_scores(values, knots[f : f + 1], scores[f : f + 1], [f])[:, 0]
     return out
 
 
@@ -454,6 +460,7 @@ def _mapped_queries(kind: str, X: Any, qptr: Int64Array) -> Any:
     for query, (first, last) in enumerate(zip(qptr[:-1].tolist(), qptr[1:].tolist(), strict=True)):
         stored = slice(indptr[first], indptr[last])
         columns, place = np.unique(X.indices[stored], return_inverse=True)
+        # The columns in which the query has entries become a dense block, with the others' values.
         rows = np.tile(absent[columns], (last - first, 1))
         rows[np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1])), place] = X.data[stored]
         scaled = map_query(kind, rows, query, columns) if rows.size else rows
@@ -468,8 +475,7 @@ def _mapped_queries(kind: str, X: Any, qptr: Int64Array) -> Any:
             "Take the scale 'standard' or 'log', which keep them sparse.",
         )
     ends = np.cumsum(np.concatenate(sizes))
-    parts = (
-        np.concatenate([np.empty(0, X.dtype), *data]),
-        np.concatenate([np.empty(0, X.indices.dtype), *indices]),
-    )
-    return csr_array((*parts, ends), shape=X.shape)
+    # Without any query, the empty arrays give the types.
+    values = np.concatenate([np.empty(0, X.dtype), *data])
+    columns = np.concatenate([np.empty(0, X.indices.dtype), *indices])
+    return csr_array((values, columns, ends), shape=X.shape)

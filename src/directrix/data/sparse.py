@@ -96,6 +96,7 @@ def cell_of(X: Any, entry: int) -> tuple[int, int]:
 def row_bytes(X: Any, *, as_dense: bool = False) -> float:
     """Return the mean number of bytes of a row."""
     is_packed = is_sparse(X) and not as_dense
+    # An entry of CSR takes 12 bytes: a float64, and the number of its column.
     n_bytes = 12.0 * X.nnz / max(X.shape[0], 1) if is_packed else X.shape[1] * X.dtype.itemsize
     return float(n_bytes)
 
@@ -129,6 +130,7 @@ def column_reader(X: Any) -> Callable[[int], Float64Array]:
     if not is_sparse(X):
         return lambda f: np.asarray(X[:, f], dtype=np.float64)
     absent = absent_values(X)
+    # CSC has the entries of each column together.
     columns = csr_of(X).tocsc()
 
     def column(f: int) -> Float64Array:
@@ -144,15 +146,16 @@ def with_entries(X: Any, data: Array, absent: Float64Array) -> Any:
     """Return sparse features with other entries in the same positions: CSR if the absent ones are 0."""
     from scipy.sparse import csr_array
 
+    # The positions stay, so they are shared with the features.
     csr = csr_array((data, X.indices, X.indptr), shape=X.shape)
     return ScaledCsr(csr, absent) if absent.any() else csr
 
 
-def side_by_side(parts: Sequence[Any]) -> Any:
+def side_by_side(column_blocks: Sequence[Any]) -> Any:
     """Return features with the columns of the first, then those of the second, and so on."""
-    if not any(map(is_sparse, parts)):
-        return np.hstack(parts)
+    if not any(map(is_sparse, column_blocks)):
+        return np.hstack(column_blocks)
     from scipy.sparse import csr_array, hstack
 
-    csr = csr_array(hstack([csr_of(part) for part in parts], format="csr"))
-    return with_entries(csr, csr.data, np.concatenate([absent_values(part) for part in parts]))
+    csr = csr_array(hstack([csr_of(block) for block in column_blocks], format="csr"))
+    return with_entries(csr, csr.data, np.concatenate([absent_values(block) for block in column_blocks]))

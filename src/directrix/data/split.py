@@ -1,4 +1,13 @@
-"""Splits that keep all documents of a query in one part."""
+"""Splits that keep all documents of a query in one part.
+
+`Queries` go in, and `Queries` of disjoint sets of queries come out; the files of a LETOR collection are
+already split:
+
+>>> import directrix as dx
+>>> q, _ = dx.data.make_linear(n_queries=10, docs_per_query=5, n_features=2)
+>>> [part.n_queries for part in split_queries(q, (0.7, 0.3))]
+[7, 3]
+"""
 
 from __future__ import annotations
 
@@ -57,6 +66,7 @@ def split_queries(q: Queries, fractions: Sequence[float], *, seed: int = 0) -> t
     """
     need_queries(q, "split_queries")
     shares = as_shares("fractions", fractions)
+    # Rounded cumulative shares give each part within one query of its share.
     bounds = np.round(np.concatenate([[0.0], np.cumsum(shares)]) * q.n_queries).astype(np.int64)
     if (np.diff(bounds) == 0).any():
         raise InputError(
@@ -133,21 +143,23 @@ def letor_folds(folder: str | os.PathLike[str]) -> tuple[LetorFold, ...]:
     ['train.txt']
     """
     root = Path(folder)
-    names = sorted((p for p in root.glob("Fold*") if p.name[4:].isdigit()), key=lambda p: int(p.name[4:]))
-    if not names:
+    folders = sorted((p for p in root.glob("Fold*") if p.name[4:].isdigit()), key=lambda p: int(p.name[4:]))
+    if not folders:
         raise InputError(
             f"{root} has no folder Fold1, Fold2, ...; LETOR collections have Fold1/train.txt, "
             f"Fold1/vali.txt, Fold1/test.txt and so on. Give their folder; `ls {root}` lists what it has."
         )
-    return tuple(LetorFold(*(_file(name, part) for part in LetorFold._fields)) for name in names)
-
-
-def _file(folder: Path, part: str) -> Path:
-    for suffix in ("", *COMPRESSED):
-        path = folder / f"{part}.txt{suffix}"
-        if path.is_file():
-            return path
-    raise InputError(
-        f"{folder} has no {part}.txt (nor .gz, .bz2, .xz of it); a fold has train.txt, vali.txt and "
-        "test.txt. Copy or link the file there."
-    )
+    folds = []
+    for fold in folders:
+        files = []
+        for name in LetorFold._fields:
+            paths = (fold / f"{name}.txt{suffix}" for suffix in ("", *COMPRESSED))
+            path = next(filter(Path.is_file, paths), None)
+            if path is None:
+                raise InputError(
+                    f"{fold} has no {name}.txt (nor .gz, .bz2, .xz of it); a fold has train.txt, vali.txt "
+                    "and test.txt. Copy or link the file there."
+                )
+            files.append(path)
+        folds.append(LetorFold(*files))
+    return tuple(folds)

@@ -15,6 +15,11 @@ from directrix.errors import InputError
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array, is_sparse
 
+# Documents are scaled in blocks of this number, so that the float64 copy stays small.
+_BLOCK = 1 << 13
+# Statistics are added up over blocks of this number of rows, wherever the features are stored.
+_STATISTICS_BLOCK = 1 << 16
+
 
 def signed_log(values: Array) -> Float64Array:
     """``sign(x) log(1 + |x|)``."""
@@ -29,7 +34,8 @@ def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array, Fl
     `StoredFeatures` are read once.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        if hasattr(features, "moments"):  # in a file, or in shards
+        # Features in a file, or in shards, compute their moments themselves.
+        if hasattr(features, "moments"):
             return of_moments(kind, features.moments(kind))
         if is_sparse(features):
             return of_moments(kind, _moments_of_csr(kind, features))
@@ -47,7 +53,7 @@ def statistics(kind: str, features: Any) -> tuple[Float64Array, Float64Array, Fl
 
 def block_rows(features: Any) -> list[int]:
     """Return the boundaries of blocks of rows, the same for features in a file and in memory."""
-    return np.append(np.arange(0, len(features), 1 << 16), len(features)).tolist()
+    return np.append(np.arange(0, len(features), _STATISTICS_BLOCK), len(features)).tolist()
 
 
 class Moments(NamedTuple):
@@ -80,12 +86,13 @@ def moments_of(kind: str, n_features: int, blocks: Iterable[Array]) -> Moments:
     """Return the moments of blocks of rows, or of their `signed_log` if the kind of scale is "log"."""
     zeros, infinite = np.zeros(n_features), np.full(n_features, np.inf)
     total = Moments(zeros, zeros, zeros, infinite, -infinite)
-    for given in blocks:
-        rows = signed_log(given) if kind == "log" else given
+    for block in blocks:
+        rows = signed_log(block) if kind == "log" else block
         low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
         gaps = np.isnan(rows).sum(axis=0)
         m = len(rows) - gaps
         if gaps.any():
+            # The mean of its column in place of NaN changes neither the mean nor the squared deviations.
             rows = np.where(
                 np.isnan(rows), np.nansum(rows, axis=0, dtype=np.float64) / np.maximum(m, 1), rows
             )
@@ -107,7 +114,8 @@ def _moments_of_csr(kind: str, X: Any) -> Moments:
     number = n_absent + np.bincount(f, minlength=n_features).astype(np.float64)
 
     def total(terms: Float64Array, of_absent: Float64Array) -> Float64Array:
-        sums: Float64Array = np.where(n_absent > 0, n_absent * of_absent, 0.0)  # infinite where there is none
+        # A column without absent entries has no value for them, and 0 times infinity is NaN.
+        sums: Float64Array = np.where(n_absent > 0, n_absent * of_absent, 0.0)
         return sums + np.bincount(f, terms, n_features)
 
     mean = total(values, absent) / np.maximum(number, 1)
@@ -117,16 +125,18 @@ def _moments_of_csr(kind: str, X: Any) -> Moments:
     return Moments(number, mean, total((values - mean[f]) ** 2, (absent - mean) ** 2), low, high)
 
 
-def of_moments(kind: str, of: Moments) -> tuple[Float64Array, Float64Array, Float64Array]:
+def of_moments(kind: str, moments: Moments) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Return the result of `statistics`, from moments."""
-    low, high = np.where(of.number > 0, of.low, 0.0), np.where(of.number > 0, of.high, 0.0)
+    number, mean, spread, low, high = moments
+    low, high = np.where(number > 0, low, 0.0), np.where(number > 0, high, 0.0)
     if kind == "minmax":
-        return low, high - low, np.clip(of.mean, low, high)
-    deviation = np.sqrt(of.spread / np.maximum(of.number, 1))
-    return of.mean, np.where(low == high, 0.0, deviation), of.mean
+        # Rounding may put the mean outside the range.
+        return low, high - low, np.clip(mean, low, high)
+    deviation = np.sqrt(spread / np.maximum(number, 1))
+    return mean, np.where(low == high, 0.0, deviation), mean
 
 
-def percentiles(part: Array) -> Float64Array:
+def percentiles(rows: Array) -> Float64Array:
     r"""Return the share of the other documents that have a smaller value, by feature.
 
     .. math:: \frac{|\{j : x_j < x_i\}|}{n - 1}
@@ -135,14 +145,15 @@ def percentiles(part: Array) -> Float64Array:
     document has it; equal values get the same share. All are 0 if all values are equal. NaN stays NaN and
     does not count as smaller than any value. Every column is sorted, O(n log n) each.
     """
-    order = np.argsort(part, axis=0)
-    values = np.take_along_axis(part, order, axis=0)
-    place = np.arange(len(part), dtype=np.float64)[:, None]
-    begins = np.vstack([np.zeros((1, part.shape[1]), dtype=bool), values[1:] != values[:-1]])
+    order = np.argsort(rows, axis=0)
+    values = np.take_along_axis(rows, order, axis=0)
+    place = np.arange(len(rows), dtype=np.float64)[:, None]
+    begins = np.vstack([np.zeros((1, rows.shape[1]), dtype=bool), values[1:] != values[:-1]])
+    # In a run of equal values, all have the place at which it begins.
     below = np.maximum.accumulate(np.where(begins, place, 0.0), axis=0)
-    out = np.empty(part.shape)
-    np.put_along_axis(out, order, below / max(len(part) - 1, 1), axis=0)
-    out[np.isnan(part)] = np.nan
+    out = np.empty(rows.shape)
+    np.put_along_axis(out, order, below / max(len(rows) - 1, 1), axis=0)
+    out[np.isnan(rows)] = np.nan
     return out
 
 
@@ -157,7 +168,8 @@ def inverse(width: Array) -> Array:
 def _divided(values: Array, width: Array) -> Array:
     """``values / width``, 0 where the width is 0."""
     factor = inverse(width)
-    tiny = np.isinf(factor)  # widths below 5.6e-309 have no reciprocal
+    # Widths below 5.6e-309 have no finite reciprocal.
+    tiny = np.isinf(factor)
     out: Array = values * np.where(tiny, 0.0, factor)
     if tiny.any():
         out[:, tiny] = values[:, tiny] / width[tiny]
@@ -182,32 +194,35 @@ def mapped(
     features: Array,
     center: Array,
     width: Array,
-    fill: Array | None = None,
+    empty_value: Array | None = None,
     *,
     log: bool = False,
     columns: Any = None,
 ) -> Array:
-    """Return ``(x - center) / width``, or that of logarithms; ``fill`` (n_features,) replaces missing values.
+    """Return ``(x - center) / width``, or that of logarithms.
 
-    Raises `InputError` at a finite value that becomes infinite; ``columns`` are the numbers of columns for
-    messages.
+    A missing value becomes the result for ``empty_value`` (n_features,), if there is one.
+
+    Raises `InputError` at a finite value that becomes infinite; ``columns`` are the numbers of columns
+    for messages.
     """
     out = np.empty_like(features, order="C")
-    for first in range(0, len(features), 8192):  # blocks, so that the float64 copy stays small
-        rows = slice(first, first + 8192)
-        given = features[rows]
+    for first in range(0, len(features), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        block = features[rows]
         with np.errstate(over="ignore", invalid="ignore"):
-            out[rows] = _divided((signed_log(given) if log else given) - center, width)
+            out[rows] = _divided((signed_log(block) if log else block) - center, width)
         if has_finite_sum(out[rows]):
             continue
-        if fill is not None:
-            out[rows] = np.where(np.isnan(given), _divided(np.array([fill]) - center, width), out[rows])
-        bad = ~np.isfinite(out[rows]) & np.isfinite(given)
+        if empty_value is not None:
+            of_missing = _divided(np.array([empty_value]) - center, width)
+            out[rows] = np.where(np.isnan(block), of_missing, out[rows])
+        bad = ~np.isfinite(out[rows]) & np.isfinite(block)
         if bad.any():
             row, column = np.unravel_index(np.argmax(bad), bad.shape)
             name = feature_label(_number_of(column, columns))
             raise InputError(
-                f"features: {given[row, column].item():g} in {name} is too large for {out.dtype} once it is "
+                f"features: {block[row, column].item():g} in {name} is too large for {out.dtype} once it is "
                 "scaled; values near those of training are needed. Clip it, or use features in float64."
             )
     return out
@@ -226,16 +241,18 @@ def map_query(kind: str, features: Array, query: int, columns: Any = None) -> Ar
     """Return the rows of one query, scaled; ``query`` and ``columns`` are their numbers for messages."""
     if kind == "query-percentile":
         return percentiles(features).astype(features.dtype)
-    part = features.astype(np.float64)
-    low, high = part.min(axis=0), part.max(axis=0)
+    rows = features.astype(np.float64)
+    low, high = rows.min(axis=0), rows.max(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isnan(low).any():  # slower
-            center, width, _ = statistics(kind.removeprefix("query-"), part)
+        if np.isnan(low).any():
+            # Statistics that leave out missing values take more time than those below.
+            center, width, _ = statistics(kind.removeprefix("query-"), rows)
         elif kind == "query-minmax":
             center, width = low, high - low
         else:
-            # thresholds separate values that differ by one bit: sums depend on no row order or other column
-            ascending = np.sort(np.ascontiguousarray(part.T), axis=1)
+            # Thresholds of trees separate values that differ by one bit, so sums must not depend on the
+            # order of rows or on other columns.
+            ascending = np.sort(np.ascontiguousarray(rows.T), axis=1)
             center, width = ascending.mean(axis=1), np.where(low < high, ascending.std(axis=1), 0.0)
     check_width(width, f"query {query}", columns)
     return mapped(features, center, width, columns=columns)
@@ -243,8 +260,8 @@ def map_query(kind: str, features: Array, query: int, columns: Any = None) -> Ar
 
 MAX_KNOTS = 256
 """Largest number of knots of one feature."""
-_SAMPLE = 1 << 16  # documents
-_BLOCK = 1 << 13  # documents, so that the float64 copy stays small
+# Knots come from a sample of this number of documents, if there are more.
+_SAMPLE = 1 << 16
 Rows = tuple[tuple[float, ...], ...]
 
 
@@ -254,19 +271,18 @@ def fit_knots(features: Any) -> tuple[Rows, Rows]:
     They come from all documents, or from 65,536 sampled with a fixed seed, the same ones in memory and in a
     file, which is read once. A feature without any value has one knot, 0. It takes O(n log n) per feature.
     """
-    sample = _sample(features)
+    # Features in a file, or in shards, read rows by number.
+    n_docs, is_elsewhere = int(features.shape[0]), hasattr(features, "rows")
+    sample = features
+    if n_docs > _SAMPLE:
+        chosen = np.sort(np.random.default_rng(0).choice(n_docs, _SAMPLE, replace=False))
+        sample = features.rows(chosen) if is_elsewhere else features[chosen]
+    elif is_elsewhere:
+        sample = features.rows(np.arange(n_docs))
     read = column_reader(sample)
     columns = (read(f) for f in range(sample.shape[1]))
     pairs = [_knots(column[~np.isnan(column)]) for column in columns]
     return tuple(tuple(x.tolist()) for x, _ in pairs), tuple(tuple(z.tolist()) for _, z in pairs)
-
-
-def _sample(features: Any) -> Any:
-    n, is_elsewhere = int(features.shape[0]), hasattr(features, "rows")  # in a file, or in shards
-    if n <= _SAMPLE:
-        return features.rows(np.arange(n)) if is_elsewhere else features
-    chosen = np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False))
-    return features.rows(chosen) if is_elsewhere else features[chosen]
 
 
 def _knots(values: Array) -> tuple[Float64Array, Float64Array]:
@@ -278,7 +294,8 @@ def _knots(values: Array) -> tuple[Float64Array, Float64Array]:
     values, counts = np.unique(values, return_counts=True)
     scores = ndtri((np.cumsum(counts) - counts / 2) / n)
     if len(values) > MAX_KNOTS:
-        # first and last value of equal steps of the score: tails keep knots, and no line crosses a jump
+        # The first and last values of equal steps of the score are knots: so tails keep knots, and no
+        # line crosses a jump.
         cells = np.ceil((scores - scores[0]) * (MAX_KNOTS / 2 / (scores[-1] - scores[0])))
         cuts = np.flatnonzero(np.diff(np.clip(cells, 1, MAX_KNOTS / 2)))
         chosen = np.unique(np.concatenate([[0], cuts, cuts + 1, [len(values) - 1]]))
@@ -301,12 +318,12 @@ def knot_scores(features: Array, knots: Rows, scores: Rows, columns: Any = None)
     out = np.empty_like(features, order="C")
     pairs = [(np.array(x), np.array(z)) for x, z in zip(knots, scores, strict=True)]
 
-    def fill(block: int) -> None:
+    def interpolate(block: int) -> None:
         rows = slice(block * _BLOCK, (block + 1) * _BLOCK)
         columns = np.array(features[rows].T, dtype=np.float64, order="C")
         for column, (x, z) in zip(columns, pairs, strict=True):
             column[:] = np.where(np.isnan(column), 0.0, np.interp(column, x, z))
         out[rows] = columns.T
 
-    run_chunks(fill, -(-len(features) // _BLOCK))
+    run_chunks(interpolate, -(-len(features) // _BLOCK))
     return out

@@ -1,4 +1,11 @@
-"""Features that stay in a file, whose rows are read ahead of their use."""
+"""Features that stay in a file, whose rows are read ahead of their use.
+
+A file with its number of rows and columns goes in. Blocks of whole queries come out, one after another::
+
+    features = open_parquet("train.arrow").features
+    for first, rows in features.blocks(queries.qptr):
+        ...
+"""
 
 from __future__ import annotations
 
@@ -23,8 +30,10 @@ from directrix.errors import Advice, InputError
 from directrix.threads import query_chunks
 from directrix.types import Array, Int64Array
 
-BLOCK_BYTES = 32 << 20  # of features that are read together; at most three blocks are in memory
-_AHEAD = 2  # blocks that are being read while another one is used
+BLOCK_BYTES = 32 << 20
+"""Bytes of features that are read together; at most three blocks are in memory."""
+# This number of blocks is read ahead while another one is used.
+_AHEAD = 2
 
 
 def block_bounds(qptr: Int64Array, bytes_per_row: int) -> Int64Array:
@@ -52,7 +61,7 @@ def flaws_of(
     features: Any, qptr: Int64Array, rows: Int64Array, within: Array | None = None
 ) -> tuple[Flaw, ...]:
     """Return the features that are not finite, ``within`` some columns, without memory if all are finite."""
-    found: dict[Any, Flaw] = {}
+    flaws: dict[Any, Flaw] = {}
     for first, block in blocks(features, qptr):
         values = entries(block)
         if has_finite_sum(values):
@@ -61,13 +70,13 @@ def flaws_of(
             bad = np.flatnonzero(is_bad(values))
             if within is not None:
                 bad = bad[within[columns_of_entries(block, bad)]]
-            if is_bad in found:
-                found[is_bad] = found[is_bad]._replace(n=found[is_bad].n + len(bad))
+            if is_bad in flaws:
+                flaws[is_bad] = flaws[is_bad]._replace(n=flaws[is_bad].n + len(bad))
             elif len(bad):
                 row, column = cell_of(block, bad[0])
                 value = float(values.ravel()[bad[0]])
-                found[is_bad] = Flaw(value, len(bad), f"row {rows[first + row]}", column)
-    return tuple(found.values())
+                flaws[is_bad] = Flaw(value, len(bad), f"row {rows[first + row]}", column)
+    return tuple(flaws.values())
 
 
 class Extent(NamedTuple):
@@ -101,6 +110,7 @@ class RawRows:
         if width == 0 or first == last:
             return
         target = out.reshape(-1).view(np.uint8).data
+        # Extents are consecutive, so each ends where the next one begins.
         starts = [extent.row for extent in self.extents] + [self.shape[0]]
         at = int(np.searchsorted(starts, first, side="right")) - 1
         row = first
@@ -109,16 +119,16 @@ class RawRows:
             path, offset = self.extents[at].path, self.extents[at].offset + (row - starts[at]) * width
             with readable(path), path.open("rb", buffering=0) as file:
                 check_stamp(self.stamps, path, os.fstat(file.fileno()))
-                _fill(file.fileno(), target[(row - first) * width : (end - first) * width], offset, path)
+                unread = target[(row - first) * width : (end - first) * width]
+                # The system may read fewer bytes than asked for, and reads none at the end of the file.
+                while len(unread):
+                    n = os.preadv(file.fileno(), [unread], offset)
+                    if n == 0:
+                        raise InputError(
+                            f"{path} ends within a row; a complete file is needed. Write or fetch it again."
+                        )
+                    unread, offset = unread[n:], offset + n
             row, at = end, at + 1
-
-
-def _fill(descriptor: int, target: memoryview, offset: int, path: Path) -> None:
-    while len(target):
-        n = os.preadv(descriptor, [target], offset)
-        if n == 0:
-            raise InputError(f"{path} ends within a row; a complete file is needed. Write or fetch it again.")
-        target, offset = target[n:], offset + n
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +210,7 @@ class StoredFeatures:
         """Return the rows first <= i < last, in ``out`` if it is given and there is no scale."""
         if self.scale is None or self.qptr is None:
             return self._read(first, last, out)
-        # a scale may need whole queries
+        # A scale may need whole queries, so all documents of the first and last ones are read.
         a = int(np.searchsorted(self.qptr, first, side="right")) - 1
         b = max(a, int(np.searchsorted(self.qptr, last)))
         lo, hi = int(self.qptr[a]), int(self.qptr[b])
@@ -215,6 +225,7 @@ class StoredFeatures:
             self.source.read(first, last, out[: last - first])
         elif first < last:
             rows = self.chosen[first:last]
+            # Consecutive rows of the file are read together.
             cuts = np.flatnonzero(np.diff(rows) != 1) + 1
             for a, b in itertools.pairwise([0, *cuts.tolist(), len(rows)]):
                 self.source.read(int(rows[a]), int(rows[b - 1]) + 1, out[a:b])
@@ -253,6 +264,7 @@ class StoredFeatures:
 
         At most two spans are being read, and one is in use; it is read-only and valid until the next.
         """
+        # A few buffers serve all spans: one in use, and those that are read ahead.
         wanted = list(spans)
         most = max((last - first for first, last in wanted), default=0)
         free = deque(self._room_for(most, min(_AHEAD + 1, len(wanted)), self.shape[1]))
@@ -275,4 +287,5 @@ class StoredFeatures:
                     yield rows
                     free.append(buffer)
             finally:
+                # The caller may stop before the end, or fail; then nothing more is read.
                 reader.shutdown(cancel_futures=True)

@@ -1,4 +1,11 @@
-"""Artificial data: a random cubic polynomial (Burges et al. 2005), data with a known optimum, texts."""
+"""Artificial data: a random cubic polynomial (Burges et al. 2005), data with a known optimum, texts.
+
+Sizes and a seed go in. Out come data whose best ranking is known, and the same ones for the same seed:
+
+>>> queries, weights = make_linear(n_queries=3, docs_per_query=4, n_features=2)
+>>> queries.n_docs, weights.shape
+(12, (2,))
+"""
 
 from __future__ import annotations
 
@@ -15,8 +22,10 @@ from directrix.parameters import number, whole
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
-_SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)  # of the labels 0 to 4, as in the web search data of Microsoft
-_BLOCK = 4096  # rows whose scores are computed at one time; a column of them stays in the cache
+# Shares of the labels 0 to 4, as in the web search data of Microsoft.
+_SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)
+# Scores of this number of rows are computed at one time, so that a column of them stays in the cache.
+_BLOCK = 4096
 
 
 def make_cubic(  # noqa: PLR0913 - each one is a property of the data
@@ -142,7 +151,8 @@ def make_linear(
     weights /= np.linalg.norm(weights)
     features = rng.standard_normal((n_queries * docs_per_query, n_features))
     scores = (features @ weights).reshape(n_queries, docs_per_query)
-    places = scores.argsort(axis=1).argsort(axis=1)  # 0 = lowest score of the query
+    # The place of a document is the number of documents of its query with lower scores.
+    places = scores.argsort(axis=1).argsort(axis=1)
     labels = (places * n_labels // docs_per_query).astype(np.float64).ravel()
     queries = Queries.from_arrays(features, labels, group=np.full(n_queries, docs_per_query))
     return queries, weights
@@ -155,11 +165,13 @@ def _check_sizes(**sizes: int) -> None:
 
 def _monomials(d: int, wanted: int, rng: np.random.Generator) -> Int64Array:
     """Sample monomials as three sorted indices from 0..d, where d stands for the factor 1."""
-    total = (d + 1) * (d + 2) * (d + 3) // 6 - 1  # multisets of three, without the constant
+    # The number of multisets of three indices, without the constant.
+    total = (d + 1) * (d + 2) * (d + 3) // 6 - 1
     if wanted >= total:
         return np.array(list(itertools.combinations_with_replacement(range(d + 1), 3))[:-1], dtype=np.int64)
     numbers = np.sort(rng.choice(total, size=wanted, replace=False))
-    # the number of multisets with a first index below i, then with a second below j, inverts the count
+    # Multisets are numbered in their order. The first index i is found from the counts of multisets with
+    # a smaller first index, and the second one, i + j, likewise within those.
     below = np.cumsum([0] + [(d + 1 - i) * (d + 2 - i) // 2 for i in range(d + 1)])
     i = np.searchsorted(below, numbers, side="right") - 1
     rest = numbers - below[i]
@@ -177,9 +189,9 @@ def _polynomial(features: Array, monomials: Int64Array, coefficients: Float64Arr
 
     def add(block: int) -> None:
         rows = slice(block * _BLOCK, (block + 1) * _BLOCK)
-        part = features[rows].T.astype(np.float64)
-        columns = np.vstack([part, np.ones((1, part.shape[1]))])
-        out, product = scores[rows], np.empty(part.shape[1])
+        values = features[rows].T.astype(np.float64)
+        columns = np.vstack([values, np.ones((1, values.shape[1]))])
+        out, product = scores[rows], np.empty(values.shape[1])
         for i, j, k, a in terms:
             np.multiply(columns[i], columns[j], out=product)
             product *= columns[k]
@@ -192,8 +204,9 @@ def _polynomial(features: Array, monomials: Int64Array, coefficients: Float64Arr
 
 _COMMON = ("the", "of", "and", "in", "a", "to", "is", "for", "with", "by")
 _ENDINGS = ("", "", "", "s", "ed", "ing")
-_OF_TOPIC = 12  # words of a topic
+_WORDS_PER_TOPIC = 12
 _DOCS_PER_TOPIC = 12
+# Different words of the language, topics included.
 _WORDS = 8000
 
 
@@ -249,10 +262,16 @@ def make_texts(
     """
     _check_sizes(n_docs=n_docs, n_queries=n_queries, words_per_doc=words_per_doc)
     rng = generator(seed)
-    vocabulary = _made_up(rng, _WORDS)
-    topics = [rng.choice(_WORDS, _OF_TOPIC, replace=False) for _ in range(max(2, n_docs // _DOCS_PER_TOPIC))]
-    rare = 1.0 / np.arange(10.0, _WORDS + 10.0)
-    rare /= rare.sum()
+    # Words have two to four syllables. A dict keeps them different, and in the order of their invention.
+    syllables = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
+    words = dict[str, None]()
+    while len(words) < _WORDS:
+        words["".join(rng.choice(syllables, size=rng.integers(2, 5)))] = None
+    vocabulary, n_topics = list(words), max(2, n_docs // _DOCS_PER_TOPIC)
+    topics = [rng.choice(_WORDS, _WORDS_PER_TOPIC, replace=False) for _ in range(n_topics)]
+    # The frequency of a word falls with its rank, as in Zipf's law; 10 lowers that of the first ones.
+    frequency = 1.0 / np.arange(10.0, _WORDS + 10.0)
+    frequency /= frequency.sum()
     main = rng.integers(len(topics), size=n_docs)
     other = (main + rng.integers(1, len(topics), size=n_docs)) % len(topics)
     share = rng.uniform(0.02, 0.12, size=n_docs)
@@ -260,27 +279,18 @@ def make_texts(
     documents = {}
     for d in range(n_docs):
         length = max(1, int(rng.poisson(words_per_doc)))
-        parts = share[d], in_passing[d]
-        text = _sentence(rng, length, [topics[main[d]], topics[other[d]]], parts, vocabulary, rare)
-        title = _sentence(rng, 8, [topics[main[d]]], (0.3,), vocabulary, rare)
+        shares = share[d], in_passing[d]
+        text = _sentence(rng, length, [topics[main[d]], topics[other[d]]], shares, vocabulary, frequency)
+        title = _sentence(rng, 8, [topics[main[d]]], (0.3,), vocabulary, frequency)
         documents[f"d{d + 1}"] = {"title": title, "text": text}
     queries, qrels = {}, {}
     for q in range(n_queries):
         topic = int(rng.integers(len(topics)))
-        queries[f"q{q + 1}"] = _sentence(rng, 9, [topics[topic]], (0.4,), vocabulary, rare)
+        queries[f"q{q + 1}"] = _sentence(rng, 9, [topics[topic]], (0.4,), vocabulary, frequency)
         grades = np.where(main == topic, 1 + np.floor((share - 0.02) / 0.1 * 3.999), 0.0)
         grades = np.maximum(grades, (other == topic) & (in_passing > 0.09))
         qrels[f"q{q + 1}"] = {f"d{d + 1}": int(grades[d]) for d in np.flatnonzero(grades)}
     return ArtificialTexts(documents, queries, qrels)
-
-
-def _made_up(rng: np.random.Generator, n: int) -> list[str]:
-    """Return different words of two to four syllables."""
-    syllables = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
-    words = dict[str, None]()
-    while len(words) < n:
-        words["".join(rng.choice(syllables, size=rng.integers(2, 5)))] = None
-    return list(words)
 
 
 def _sentence(
@@ -289,18 +299,19 @@ def _sentence(
     topics: list[Array],
     shares: tuple[float, ...],
     vocabulary: list[str],
-    rare: Float64Array,
+    frequency: Float64Array,
 ) -> str:
     """Return words: shares of them of topics, 40 % common ones, the rest of the language."""
     kinds = rng.choice(len(topics) + 2, size=length, p=[*shares, 0.4, 0.6 - sum(shares)])
-    background = rng.choice(len(rare), size=length, p=rare)
-    places, endings = rng.integers(_OF_TOPIC, size=length), rng.integers(len(_ENDINGS), size=length)
+    background = rng.choice(len(frequency), size=length, p=frequency)
+    places, endings = rng.integers(_WORDS_PER_TOPIC, size=length), rng.integers(len(_ENDINGS), size=length)
     words: list[str] = []
     for i, kind in enumerate(kinds.tolist()):
         if kind < len(topics):
             word = topics[kind][places[i]]
             words.append(vocabulary[word] + _ENDINGS[endings[i]])
-            if places[i] % 4 == 0:  # the first word of a pair
+            # Every fourth word of a topic is the first one of a pair.
+            if places[i] % 4 == 0:
                 words.append(vocabulary[topics[kind][places[i] + 1]])
         else:
             words.append(

@@ -1,4 +1,10 @@
-"""`exposure` of groups of documents, and `raise_exposure` of one group up to a share."""
+"""`exposure` of groups of documents, and `raise_exposure` of one group up to a share.
+
+Scores and groups go in. Means by group come out, or scores of an order in which a group has its share:
+
+>>> exposure([0.9, 0.8], ["old", "new"], group=[2])
+{'old': array([1.]), 'new': array([0.63092975])}
+"""
 
 from __future__ import annotations
 
@@ -69,9 +75,10 @@ def exposure(
     rows, boundaries, _ = rows_by_query(qid, group, len(s), "scores", qptr)
     means = {name: np.full(len(boundaries) - 1, np.nan) for name in dict.fromkeys(cells)}
     for query, (first, last) in enumerate(pairwise(boundaries)):
-        part = rows[first:last]
+        documents = rows[first:last]
+        ranked = documents[np.argsort(-s[documents], kind="stable")]
         seen: dict[Hashable, list[float]] = {}
-        for row, value in zip(part[np.argsort(-s[part], kind="stable")], _values(len(part), k), strict=True):
+        for row, value in zip(ranked, _values(len(ranked), k), strict=True):
             seen.setdefault(cells[row], []).append(float(value))
         for name, values in seen.items():
             means[name][query] = np.mean(values)
@@ -165,34 +172,39 @@ def _best_places(ones: Float64Array, others: Float64Array, values: Float64Array,
     low, bonus = 0.0, 0.0 if values[with_bonus(0.0)].sum() >= need else 1.0
     if bonus == 0.0 or values[:n_ones].sum() < need:
         return with_bonus(bonus)
+    # The bisection ends at the smallest bonus that reaches the exposure, to the precision of float64.
     for _ in range(50):
         middle = (low + bonus) / 2.0
         low, bonus = (low, middle) if values[with_bonus(middle)].sum() >= need else (middle, bonus)
     places = with_bonus(bonus)
     if depth * n_ones > _STATES:
         return places
-    ones, others = (np.append(of, np.full(depth + 1, -np.inf)) for of in (ones, others))
+    # Indices beyond the last document get documents that no ranking would choose.
+    ones, others = (np.append(side, np.full(depth + 1, -np.inf)) for side in (ones, others))
     rest = _relaxed(ones + bonus, others, values, n_ones)
     best, reach = rest[0, 0] - bonus * values[places].sum(), np.append(0.0, np.cumsum(values))
     # The first try is cheap, and a good ranking from it lets the bound prune the second.
     for limit in (_FIRST, max(_FEWEST, _KEPT // depth)):
-        # partial rankings: documents of the group so far, their exposure, and the utility of all documents
+        # A partial ranking has a number of documents of the group, their exposure, and the utility of all
+        # its documents.
         used, exposed, earned, parents = np.zeros(1, np.int64), np.zeros(1), np.zeros(1), []
         for rank, value in enumerate(values):
             earned = np.append(earned + value * ones[used], earned + value * others[rank - used])
             used, exposed = np.append(used + 1, used), np.append(exposed + value, exposed)
             last = np.minimum(rank + 1 + n_ones - used, depth).clip(rank + 1)
+            # A ranking can reach this exposure if the rest of the group comes next.
             most = exposed + reach[last] - reach[rank + 1]
             bound = earned + rest[rank + 1, used] - bonus * (need - exposed)
             kept = np.flatnonzero((most >= need) & (bound > best + _EQUAL))
             kept = kept[np.lexsort((-earned[kept], -exposed[kept], used[kept]))]
             order = np.argsort(np.argsort(earned[kept], kind="stable")) + used[kept] * len(kept)
-            # only those with more utility than all of more exposure
+            # A ranking is kept only if it has more utility than all rankings with more exposure.
             kept = kept[np.append(-1, np.maximum.accumulate(order))[:-1] < order]
             kept = kept[np.argsort(-bound[kept], kind="stable")[:limit]]
             parents.append(kept)
             used, exposed, earned = used[kept], exposed[kept], earned[kept]
         if len(used):
+            # The parents of the best ranking lead from its last rank to its first.
             best, at, chosen = earned.max(), int(np.argmax(earned)), []
             for rank in range(depth - 1, -1, -1):
                 n_before = len(parents[rank - 1]) if rank else 1

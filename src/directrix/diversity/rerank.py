@@ -1,4 +1,10 @@
-"""`mmr` and `novelty`: greedy rankings with less repetition."""
+"""`mmr` and `novelty`: greedy rankings with less repetition.
+
+Scores and categories of documents go in, and scores of the new order come out, which are minus the ranks:
+
+>>> mmr([0.9, 0.8, 0.5], ["red", "red", "blue"], trade_off=0.5, group=[3])
+array([-1., -3., -2.])
+"""
 
 from __future__ import annotations
 
@@ -88,6 +94,7 @@ def mmr(
         def values(last: int | None) -> Float64Array:
             if last is None:
                 return s[rows]
+            # Only the similarity to the last chosen document is new.
             np.maximum(similarity, unit @ unit[last], out=similarity)
             return relevance - (1.0 - trade_off) * similarity
 
@@ -166,6 +173,7 @@ def novelty(  # noqa: PLR0913 - the queries are one argument in three forms
 
         def values(last: int | None) -> Float64Array:
             if last is not None:
+                # Each relevant document lowers what further ones of its categories are worth.
                 np.multiply(worth, 1.0 - alpha * p[rows[last]] * m[last], out=worth)
             gains: Float64Array = p[rows] * (trade_off + (1.0 - trade_off) * (m @ worth))
             return gains
@@ -182,8 +190,8 @@ def reranked(
     rows, boundaries, _ = rows_by_query(qid, group, len(scores), "scores", qptr)
     new = np.empty(len(scores))
     for first, last in pairwise(boundaries):
-        part = rows[first:last]
-        new[part[order(part)]] = -np.arange(1.0, len(part) + 1.0)
+        documents = rows[first:last]
+        new[documents[order(documents)]] = -np.arange(1.0, len(documents) + 1.0)
     return new
 
 
@@ -239,9 +247,10 @@ def _documents(values: Any, n: int, name: str = "documents") -> Callable[[Int64A
         return lambda rows: table[rows].astype(np.float64)
 
     def one_hot(rows: Int64Array) -> Float64Array:
-        known = np.unique(np.maximum(table[rows], 0))
-        what = f"{len(rows):,} documents of a query with {len(known):,} different {name}"
-        check_room(32 * len(rows) * len(known), what, "Rerank only the first hundreds.")
-        return np.asarray(table[rows][:, None] == known, dtype=np.float64)
+        # A missing category has the code -1, which equals none of these columns.
+        columns = np.unique(np.maximum(table[rows], 0))
+        what = f"{len(rows):,} documents of a query with {len(columns):,} different {name}"
+        check_room(32 * len(rows) * len(columns), what, "Rerank only the first hundreds.")
+        return np.asarray(table[rows][:, None] == columns, dtype=np.float64)
 
     return one_hot

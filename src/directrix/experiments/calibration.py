@@ -16,6 +16,9 @@ from directrix.rankers.calibration import Calibration, Kind, sampling_weights
 from directrix.tables import Table
 from directrix.types import Array, Float64Array
 
+# Calibration is cross-validated in this number of folds.
+_FOLDS = 5
+
 
 @dataclass(frozen=True)
 class CalibrationError:
@@ -66,7 +69,7 @@ class CalibrationCurve:
         bins = zip(self.documents, self.predicted, self.relevant, strict=True)
         curve = tuple((number, *row) for number, row in enumerate(bins, start=1))
         errors = [*self.segments.items(), ("all", self.total)]
-        rows = tuple((str(name), *asdict(one).values()) for name, one in errors)
+        rows = tuple((str(name), *asdict(error).values()) for name, error in errors)
         names = ("segment", "documents", "predicted", "relevant", "error", "Brier", "log loss")
         return (
             Table("Calibration curve", ("bin", *names[1:4]), curve, digits=4),
@@ -131,6 +134,7 @@ def calibration_curve(
             "ranker.predict_probability(X)."
         )
     relevant, weights = (q.labels >= rel).astype(np.float64), sampling_weights(q)
+    # Bins hold equally many documents, so each mean has about the same error.
     row_bins = _bins(p, bins)
     members = {} if by is None else segments_of(by, q.query_ids, q.qptr, q.rows)
     segment_rows = {
@@ -146,13 +150,14 @@ def calibration_curve(
     )
 
 
-def cross_calibrated(scores: Array, q: Queries, kind: Kind, rel: float, folds: int = 5) -> Float64Array:
+def cross_calibrated(scores: Array, q: Queries, kind: Kind, rel: float) -> Float64Array:
     """Return probabilities of queries; each fold is calibrated on the others."""
     if q.n_queries == 1:
         raise InputError("the data have 1 query; two or more are needed for cross-validation. Give others.")
-    fold = np.repeat(np.arange(q.n_queries) % folds, np.diff(q.qptr))
+    # All documents of a query are in one fold.
+    fold = np.repeat(np.arange(q.n_queries) % _FOLDS, np.diff(q.qptr))
     probabilities, weights = np.empty(q.n_docs), sampling_weights(q)
-    for number in range(min(folds, q.n_queries)):
+    for number in range(min(_FOLDS, q.n_queries)):
         others = fold != number
         fitted = Calibration.fit(scores[others], q.labels[others], kind, rel, weights[others])
         probabilities[~others] = fitted(scores[~others])

@@ -23,7 +23,9 @@ from directrix.rankers.means import mean_over_queries, values_of
 from directrix.rankers.model_file import model_to_json
 from directrix.rankers.record import own_model
 
+# With fewer queries the card says that the figures may differ by chance.
 _FEW_QUERIES = 50
+# A training with one of these statuses ended before it converged.
 _EARLY = ("max_iter", "not_finite")
 # The importances on a card are computed from about this number of documents, in whole queries.
 _DOCS = 20_000
@@ -82,23 +84,23 @@ def card_of(
 ) -> dict[str, Any]:
     """Return the card of a ranker that was loaded from a file; see `model_card`."""
     record, content = ranker.training_, model_to_json(own_model(ranker))
-    found = {
+    card = {
         "file": _file(Path(path)),
         "model": _model(content),
         "features": {name: content["features"][name] for name in ("count", "names", "missing")},
         "training": {
             "measure": ranker.measure_.name,
             "convention": record["measure"],
-            **{part: record[part] for part in ("data", "versions")},
+            **{key: record[key] for key in ("data", "versions")},
         },
         "selection": _selection(record.get("selection")),
         "figures": None,
         "importance": _own_importance(ranker, content),
     }
     if q is not None:
-        found["figures"] = _figures(ranker, q, measures)
-        found["importance"] = _importance(ranker, q, seed)
-    return {**found, "limits": list(_known_limits(ranker, found))}
+        card["figures"] = _figures(ranker, q, measures)
+        card["importance"] = _importance(ranker, q, seed)
+    return {**card, "limits": list(_known_limits(ranker, card))}
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -157,6 +159,7 @@ def _figures(ranker: Any, q: Queries, measures: Sequence[str]) -> dict[str, Any]
         values = values_of(goal, scores, q)
         low, high = t_interval(values, np.zeros_like(values)) if not np.isnan(values).all() else (None, None)
         figures.append({"measure": goal.name, "value": mean_over_queries(values), "interval": [low, high]})
+    # The hash covers features and labels, so a renamed file of the training data is recognized, too.
     is_training = q.digest == ranker.training_["data"].get("digest")
     return {
         "queries": q.n_queries,
@@ -167,18 +170,18 @@ def _figures(ranker: Any, q: Queries, measures: Sequence[str]) -> dict[str, Any]
 
 
 def _importance(ranker: Any, q: Queries, seed: int) -> dict[str, Any]:
-    found = permutation_importance(ranker, q, n_docs=_DOCS, seed=seed)
+    result = permutation_importance(ranker, q, n_docs=_DOCS, seed=seed)
     rows = [
         {
-            "feature": found.names[j],
-            "importance": float(found.mean[j]),
-            "interval": list(found.interval(j)),
+            "feature": result.names[j],
+            "importance": float(result.mean[j]),
+            "interval": list(result.interval(j)),
         }
-        for j in found.ranked
+        for j in result.ranked
     ]
-    kind = f"fall of {found.measure} when the feature is shuffled"
-    if found.n_queries < found.n_given:
-        kind += f", on {found.n_queries} of {found.n_given} queries, drawn at random"
+    kind = f"fall of {result.measure} when the feature is shuffled"
+    if result.n_queries < result.n_given:
+        kind += f", on {result.n_queries} of {result.n_given} queries, drawn at random"
     return {"kind": kind, "features": rows}
 
 
@@ -197,6 +200,7 @@ def _own_importance(ranker: Any, content: dict[str, Any]) -> dict[str, Any] | No
     return {"kind": kind, "features": rows}
 
 
+# The limits say in one sentence what the model does with missing values.
 _MISSING = {
     "refused": "It rejects missing values (NaN); trees accept them, and the scale 'standard' fills them.",
     "error": "Its training data had no missing values (NaN); they need missing='nan' or 'zero'.",
@@ -205,8 +209,8 @@ _MISSING = {
 }
 
 
-def _known_limits(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
-    members = found["model"].get("members", [found["model"]])
+def _known_limits(ranker: Any, card: dict[str, Any]) -> Iterator[str]:
+    members = card["model"].get("members", [card["model"]])
     kinds = {member["type"] for member in members}
     if any(is_by_query(member["scale"]) for member in members):
         yield (
@@ -220,7 +224,7 @@ def _known_limits(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
     for member in members:
         if member["status"] in _EARLY:
             yield f"The training of the {member['class']} ended early: {member['message']}."
-    choice, figures = found["selection"], found["figures"]
+    choice, figures = card["selection"], card["figures"]
     if choice is None:
         yield "The file has no figure on other queries than those of the training."
     else:
@@ -235,7 +239,9 @@ def _known_limits(ranker: Any, found: dict[str, Any]) -> Iterator[str]:
             f"Its figure on {choice['on']} is too high{chosen}. A comparison on test queries "
             "has the last word."
         )
-    fewest = min((part["queries"] for part in (choice, figures) if part is not None), default=_FEW_QUERIES)
+    fewest = min(
+        (figure["queries"] for figure in (choice, figures) if figure is not None), default=_FEW_QUERIES
+    )
     if fewest < _FEW_QUERIES:
         yield f"{fewest} queries are few: a comparison on test queries says whether its lead may be chance."
     if figures is not None and figures["is_training_data"]:

@@ -1,4 +1,14 @@
-"""Independent jobs in parallel; each result is saved when it ends, so a run can be resumed."""
+"""Independent jobs in parallel; each result is saved when it ends, so a run can be resumed.
+
+Cells go in, and results by their keys come out. A second call reads the results from the file:
+
+>>> import pathlib, tempfile
+>>> file = pathlib.Path(tempfile.mkdtemp(), "cells.jsonl")
+>>> run_cells([Cell(("square", n), pow, (n, 2)) for n in (2, 3)], file, n_jobs=1)
+{('square', 2): 4, ('square', 3): 9}
+>>> run_cells([Cell(("square", 3), pow, (3, 2))], file, n_jobs=1)
+{('square', 3): 9}
+"""
 
 from __future__ import annotations
 
@@ -77,11 +87,13 @@ def run_cells(
     if shard is not None:
         others, path = [path, *others], path.with_stem(f"{path.stem}-{shard[0]}-of-{shard[1]}")
         cells = [cell for i, cell in enumerate(cells, 1) if (i - shard[0]) % shard[1] == 0]
+    # The lock keeps a second process from adding the same cells.
     with open_locked(path, _ADVICE) as file:
         done = _read(file)
         for other in others:
             if other == path or not other.exists():
                 continue
+            # Only a run without a shard locks the files of other jobs, which may be writing to them.
             with open_locked(other, _ADVICE) if shard is None else other.open("rb") as share:
                 cells_of_share = _finished(str(other), share.read())
             more = {key: cell for key, cell in cells_of_share.items() if key not in done}
@@ -97,6 +109,7 @@ def run_cells(
             file.write(line.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
+            # The result is read back from its line, so that a resumed run has the same numbers.
             finished = _parsed(line)
             done[finished.key] = finished
             if progress is not None:
@@ -169,6 +182,7 @@ def _finished(name: str, content: bytes) -> dict[tuple[str | int, ...], _Finishe
 def _read(file: IO[bytes]) -> dict[tuple[str | int, ...], _Finished]:
     """Cells of an earlier run; an incomplete last line is removed from the file."""
     file.seek(0)
+    # Only the last line can be incomplete, because lines are written one after the other.
     content = file.read()
     cells, cut = _finished(file.name, content), content[content.rfind(b"\n") + 1 :]
     if not cut.startswith(_START[: len(cut)]):

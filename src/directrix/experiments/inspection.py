@@ -86,6 +86,7 @@ def inspect_search(result: SearchResult, q: Queries, valid: Queries | None = Non
     values = {system: values_of(measure, system_scores, queries) for system, system_scores in scores.items()}
     if not refusal and np.isfinite(sum(values.values())).sum() < _FEWEST:
         refusal = f"{measure.name} is defined on fewer than {_FEWEST} validation queries."
+    # Every query of a cross-validation was used to train the returned ranker, see `Inspection`.
     examined = q if valid is None else valid
     width = max(1, min(q.n_features, _MOST_FEATURES))
     importance = permutation_importance(

@@ -111,6 +111,7 @@ class Matching:
         """One line of the tables."""
         values, matched = (np.asarray(self.values[name][target], np.float64) for name in (trained, target))
         mean, error = mean_and_error(values)
+        # A training has no difference from itself that could be tested.
         if trained == target:
             return Match(target, trained, mean, error, 0.0, None)
         test = paired_t(values, matched)
@@ -123,6 +124,7 @@ class Matching:
 
     def best(self, target: str) -> str:
         """Training run with the highest mean of a measure; in a tie, the run for the measure itself."""
+        # The first of equal values is kept, so the training for the measure itself comes first.
         order = [target, *(name for name in self.trained if name != target)]
         return max(order, key=lambda name: self.match(target, name).mean)
 

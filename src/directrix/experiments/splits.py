@@ -1,4 +1,11 @@
-"""Folds with training, validation and test queries: read from LETOR folders, or sampled by query."""
+"""Folds with training, validation and test queries: read from LETOR folders, or sampled by query.
+
+A folder or queries go in, and a tuple of `Split` comes out, see `letor_splits` and `k_fold_splits`:
+
+>>> from directrix.data.synthetic import make_linear
+>>> [(split.name, split.test.n_queries) for split in k_fold_splits(make_linear(6, 5, 2)[0], 3)]
+[('Fold1', 2), ('Fold2', 2), ('Fold3', 2)]
+"""
 
 from __future__ import annotations
 
@@ -73,6 +80,7 @@ def repeated_queries(split: Split) -> list[Hashable]:
     for earlier in split.parts[:-1]:
         for at, query in enumerate(earlier.query_ids):
             if query in places:
+                # Two data sets may use the same number for different queries, so their features decide.
                 ours, other = (dense(q.take([i]).features) for q, i in ((earlier, at), (test, places[query])))
                 if np.array_equal(ours, other, equal_nan=True):
                     repeated.append(query)
@@ -117,6 +125,7 @@ def letor_splits(
     """
     folds = letor_folds(folder)
     read = [[read_letor(path, missing=missing) for path in fold] for fold in folds]
+    # A file in LETOR's format omits features that are 0, so a file may seem to have fewer of them.
     width = max(queries.n_features for collections in read for queries in collections)
     return tuple(
         Split(fold.train.parent.name, *(queries.widened(width) for queries in collections))

@@ -18,8 +18,8 @@ from directrix.trainers.stochastic import SGD
 from directrix.trainers.wrappers import Continuation
 from directrix.types import Float64Array, Int64Array, Step, Surrogate, Trainer
 
+# The sums of a query are rounded in float64. An error may exceed its bound by this much.
 _ROUNDING = 1e-9
-"""Allowed excess of an error over its bound, for rounding of a query's sums in float64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,8 @@ def approximation(
     errors: list[Float64Array] = []
     bounds: dict[str, list[Float64Array]] = {}
 
-    def watch(step: Step) -> bool:
+    # Iteration 0 is the start, which is no epoch.
+    def watch(step: Step) -> None:
         if step.iteration:
             scores = np.asarray(objective.scores(step.params), dtype=np.float64)
             value, _ = trained.value_and_grad(scores, q.labels, q.qptr)
@@ -139,14 +140,13 @@ def approximation(
             errors.append(np.abs(value - exact(scores)[0]))
             for kind, bound in bounds_of(trained, scores, q.labels, q.qptr).items():
                 bounds.setdefault(kind, []).append(bound)
-        return False
 
     algorithm = Continuation(SGD(learning_rate=0.01, epochs=200)) if trainer is None else trainer
     algorithm.minimize(objective, start, callback=watch)
     return Approximation(
         np.array(epochs),
         np.array(errors).reshape(len(epochs), q.n_queries),
-        {kind: np.array(each) for kind, each in bounds.items()},
+        {kind: np.array(rows) for kind, rows in bounds.items()},
     )
 
 

@@ -1,4 +1,11 @@
-r"""Tendency correlation (He & Liu 2010): largest difference between changes of surrogate and measure."""
+r"""Tendency correlation (He & Liu 2010): largest difference between changes of surrogate and measure.
+
+Values of several models on several queries go in, and the coefficient comes out. 0 means that the surrogate
+moves as the measure does:
+
+>>> tendency([[0.0], [2.0], [4.0]], [[0.0], [0.5], [1.0]]).coefficient
+0.0
+"""
 
 from __future__ import annotations
 
@@ -154,8 +161,13 @@ def _compared(
     by_query[has_value] = np.ptp(heights, axis=0)
     if per_query:
         separate = np.full(measure.shape[1], np.nan)
-        alone = _largest_fall if is_monotone else _of_one_query
-        separate[has_value] = [alone(ours, theirs) for ours, theirs in zip(a.T, b.T, strict=True)]
+        # A query alone has a factor, or a transformation, of its own.
+        separate[has_value] = [
+            _largest_fall(ours, theirs)
+            if is_monotone
+            else np.ptp(_best(ours[:, None], theirs[:, None])[0] * ours - theirs)
+            for ours, theirs in zip(a.T, b.T, strict=True)
+        ]
     query = int(has_value[line.query])
     return Tendency(float(by_query[query]), k, query, (line.upper, line.lower), by_query, separate, phi)
 
@@ -182,6 +194,7 @@ def _transformed(surrogate: Float64Array, measure: Float64Array) -> Float64Array
         [*(level, point), *(point, level, np.full(measure.size, last)), *(step, step + 1)],
         [*(ones, -ones), *(ones, -ones, -ones), *(np.ones(len(step)), -np.ones(len(step)))],
     )
+    # The blocks of rows are u <= phi - measure, phi - measure <= u + t, and that phi does not decrease.
     first = np.repeat([0, measure.size, 2 * measure.size], [2, 3, 2])
     shape = 2 * measure.size + len(step), last + 1
     limits = np.concatenate([-measure.ravel(), measure.ravel(), np.zeros(len(step))])
@@ -189,7 +202,7 @@ def _transformed(surrogate: Float64Array, measure: Float64Array) -> Float64Array
     program = sp.csr_array((np.concatenate(entries), (places, np.concatenate(columns))), shape=shape)
     cost = np.zeros(last + 1)
     cost[last] = 1.0
-    # interior points take a third of the time of the simplex method here
+    # Interior points take a third of the time of the simplex method here.
     solved = linprog(cost, A_ub=program, b_ub=limits, bounds=(None, None), method="highs-ipm")
     # A solution exists: a constant phi is feasible, and t >= 0 bounds the cost.
     assert solved.status == 0, solved.message
@@ -211,11 +224,6 @@ def _largest_fall(surrogate: Float64Array, measure: Float64Array) -> float:
     return float((highest - np.minimum.reduceat(b, starts)).max())
 
 
-def _of_one_query(a: Float64Array, b: Float64Array) -> float:
-    """Coefficient with a factor of its own; values (n_models,)."""
-    return float(np.ptp(_best(a[:, None], b[:, None])[0] * a - b))
-
-
 class _Line(NamedTuple):
     """Height ``at_zero + slope k`` of a pair of models on a query."""
 
@@ -231,7 +239,7 @@ class _Line(NamedTuple):
 
 def _best(a: Float64Array, b: Float64Array) -> tuple[float, _Line]:
     """The k >= 0 with the lowest highest line, and a line that attains it there."""
-    left, k_left = _highest(0.0, a, b), 0.0
+    left, k_left = _line(-b, a, b), 0.0
     # The envelope rises from the beginning, so its minimum is at k = 0.
     if left.slope >= 0.0:
         return 0.0, left
@@ -242,7 +250,7 @@ def _best(a: Float64Array, b: Float64Array) -> tuple[float, _Line]:
         # The upper envelope of the lines is convex. Its minimum lies between a falling and a rising line,
         # near where they cross.
         k = (left.at_zero - right.at_zero) / (right.slope - left.slope)
-        line = _highest(k, a, b)
+        line = _line(k * a - b, a, b)
         # In exact arithmetic the second test is enough. With k inside the bracket the loop is sure to end.
         if not k_left < k < k_right or line in (left, right) or line.at(k) <= left.at(k) or not line.slope:
             return k, line
@@ -250,11 +258,6 @@ def _best(a: Float64Array, b: Float64Array) -> tuple[float, _Line]:
             left, k_left = line, k
         else:
             right, k_right = line, k
-
-
-def _highest(k: float, a: Float64Array, b: Float64Array) -> _Line:
-    """The highest line at k; any of them, if there are several."""
-    return _line(k * a - b, a, b)
 
 
 def _line(heights: Float64Array, a: Float64Array, b: Float64Array) -> _Line:

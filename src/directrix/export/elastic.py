@@ -34,6 +34,17 @@ def of_version(_: str, version: Version | None) -> ExportTarget:
             "elastic:8.12 or later, or elasticsearch, the plugin."
         )
     has_fields = version is not None and last(version) < _FIRST
+
+    def note(formula: Formula) -> str:
+        queries = formula.queries or {}
+        lacking = [name for name in map(formula.name, _features(formula)) if name not in queries]
+        if has_fields or not lacking:
+            return ""
+        return (
+            "Elasticsearch rejects empty queries; fill those of feature_extractors in the file, or give "
+            f"queries for {column_list(lacking)}"
+        )
+
     return ExportTarget(
         titled("the learning to rank of Elasticsearch", version),
         partial(_write, has_fields=has_fields),
@@ -41,17 +52,7 @@ def of_version(_: str, version: Version | None) -> ExportTarget:
         "a reader of Elasticsearch's JSON",
         models=(Trees,),
         takes_queries=True,
-        note=(lambda formula: "") if has_fields else _note,
-    )
-
-
-def _note(formula: Formula) -> str:
-    lacking = [name for name in map(formula.name, _features(formula)) if name not in (formula.queries or {})]
-    if not lacking:
-        return ""
-    return (
-        "Elasticsearch rejects empty queries; fill those of feature_extractors in the file, or give queries "
-        f"for {column_list(lacking)}"
+        note=note,
     )
 
 
@@ -84,13 +85,13 @@ def _write(formula: Formula, *, has_fields: bool) -> bytes:
         "aggregate_output": {"weighted_sum": {"weights": [1.0] * len(models)}},
         **kind,
     }
-    # an empty query is an error there, and a feature without one would be missing for all documents
+    # An empty query is an error there, and a feature without one would be missing for all documents.
     extractors = [
         {"query_extractor": {"feature_name": name, "query": queries.get(name, {})}}
         for name in names
         if name in queries or not has_fields
     ]
-    # a field would be the value of a feature whose query does not match
+    # A field would be the value of a feature whose query does not match.
     fields = [name for name in names if name not in queries] or [_NO_FIELD]
     body = {
         **({"input": {"field_names": fields}} if has_fields else {}),

@@ -1,4 +1,10 @@
-"""`Engine`: whether a ranker can be exported to it, known before it is trained."""
+"""`Engine`: whether a ranker can be exported to it, known before it is trained.
+
+The name of a target goes in. Out comes a function that rejects rankers before their training::
+
+    check = Engine.named("solr").checker(queries)
+    check(MLPRanker(residual=True))
+"""
 
 from __future__ import annotations
 
@@ -21,8 +27,9 @@ from directrix.rankers.fitted import AnyModel, FittedModel
 from directrix.rankers.scoring import missing_values
 from directrix.types import Float64Array
 
+# The trees of a check split at most this number of columns, because names are alike and formats limit the
+# columns in use.
 _MOST = 1000
-"""Columns that the trees of a check split, since names are alike and formats limit columns in use."""
 
 
 @dataclass(frozen=True)

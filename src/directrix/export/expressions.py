@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from directrix.export.formula import Formula, Input, Linear, Network, Summand
+from directrix.export.formula import Formula, Input, Linear, Network
 from directrix.models.trees import Trees
 from directrix.rankers.calibration import SHARE, Calibration
 from directrix.types import Array
@@ -59,21 +59,28 @@ class Language(ABC):
     def score(self) -> tuple[Steps, str]:
         """Return the columns that the score needs, and the score."""
         steps: Steps = []
-        terms = [self._part(summand, f"{n}", steps) for n, summand in enumerate(self.formula.parts, start=1)]
+        terms = []
+        for number, (model, inputs) in enumerate(self.formula.parts, start=1):
+            if isinstance(model, Linear):
+                terms.append(self.sum(self._linear(model, [self._input(entry) for entry in inputs])))
+            elif isinstance(model, Network):
+                terms.append(self._network(model, inputs, f"{number}", steps))
+            else:
+                terms.append(self.sum(self.trees(model)))
         return steps, self.sum(terms if len(terms) == 1 else [f"({term})" for term in terms])
 
-    def probability(self, one: Calibration, score: str) -> str:
+    def probability(self, calibration: Calibration, score: str) -> str:
         """Return the expression of the calibrated probability, given that of the score."""
-        number = self.number
-        t = f"({number(one.slope)} * {score} + ({number(one.intercept)}))"
-        if not one.knots:
+        number, knots = self.number, calibration.knots
+        t = f"({number(calibration.slope)} * {score} + ({number(calibration.intercept)}))"
+        if not knots:
             bounded = self.choice(f"{t} < {number(-_LARGEST_EXPONENT)}", number(-_LARGEST_EXPONENT), t)
             bounded = self.choice(f"{t} > {number(_LARGEST_EXPONENT)}", number(_LARGEST_EXPONENT), bounded)
             return f"{number(1.0)} / ({number(1.0)} + exp(-({bounded})))"
         # The absolute value is a choice of signs, since not every language has a function for it.
         size = self.choice(f"{t} < {number(0.0)}", f"-{t}", t)
         rising = f"{t} / ({number(1.0)} + {size})"
-        regression = f"{number(1.0 - SHARE)} * ({self._knots(score, one.knots, one.values)})"
+        regression = f"{number(1.0 - SHARE)} * ({self._knots(score, knots, calibration.values)})"
         return f"{regression} + {number(0.5 * SHARE)} * ({number(1.0)} + {rising})"
 
     def sum(self, terms: list[str]) -> str:
@@ -82,15 +89,6 @@ class Language(ABC):
             groups = (terms[first : first + _AT_ONCE] for first in range(0, len(terms), _AT_ONCE))
             terms = [f"({' + '.join(group)})" for group in groups]
         return " + ".join(terms) if terms else self.number(0.0)
-
-    def _part(self, summand: Summand, name: str, steps: Steps) -> str:
-        model = summand.model
-        if isinstance(model, Linear):
-            columns = [self._input(entry) for entry in summand.inputs]
-            return self.sum(self._linear(model, columns))
-        if isinstance(model, Network):
-            return self._network(model, summand.inputs, name, steps)
-        return self.sum(self.trees(model))
 
     def _linear(self, model: Linear, columns: list[str]) -> list[str]:
         return [*self._products(model.weights, columns), self.number(model.constant)]
@@ -106,6 +104,7 @@ class Language(ABC):
             for i, entry in enumerate(inputs)
             if not entry.is_feature or entry.missing is not None
         }
+        # Columns that are not plain features become a layer of their own, so that their text is written once.
         if first:
             steps.append(first)
             columns = [
@@ -125,14 +124,17 @@ class Language(ABC):
             )
             sums = [self.column(f"{prefix}{j}_sum") for j in units]
             before = [f" + {column}" for column in columns] if model.adds_inputs(layer) else [""] * len(bias)
-            active = (self._activation(model.activation, total) for total in sums)
+            # Sums are a layer of their own, because an activation uses its sum more than once.
+            zero = self.number(0.0)
+            active = (
+                f"tanh({total})"
+                if model.activation == "tanh"
+                else self.choice(f"{total} > {zero}", total, zero)
+                for total in sums
+            )
             steps.append({f"{prefix}{j}": unit + before[j] for j, unit in enumerate(active)})
             columns = [self.column(f"{prefix}{j}") for j in units]
         return self.sum([*self._products(model.last, columns), *terms])
-
-    def _activation(self, name: str, value: str) -> str:
-        zero = self.number(0.0)
-        return f"tanh({value})" if name == "tanh" else self.choice(f"{value} > {zero}", value, zero)
 
     def _input(self, entry: Input) -> str:
         x = self.feature(entry.feature)

@@ -1,8 +1,16 @@
-"""A formula: a fitted ranker as a sum of simple models of features, in the form that targets write."""
+"""A formula: a fitted ranker as a sum of simple models of features, in the form that targets write.
+
+A fitted ranker goes in. Out comes a sum of linear models, networks and trees, each with the columns that it
+sees, into which its scale is folded as far as its scores stay the same::
+
+    formula = formula_of(ranker)
+    formula.parts[0].model, formula.parts[0].inputs
+    formula.used
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -163,13 +171,30 @@ def formula_from(saved: FittedModel) -> Formula:
         f"an export of a model with {saved.n_features:,} features",
         "Number the features without gaps, and train it again.",
     )
-    summands = _added_up(folded(_part(summand), saved.n_features) for summand in saved.summands)
-    return Formula(summands, saved.n_features, saved.feature_names, saved.categories, saved.calibration)
+    # Parts that are alike are added up: trees, and linear models that fill missing features alike.
+    sums: list[Summand] = []
+    for member in saved.summands:
+        summand = folded(_summand(member), saved.n_features)
+        for place, other in enumerate(sums):
+            if (total := _sum(other, summand)) is not None:
+                sums[place] = total
+                break
+        else:
+            sums.append(summand)
+    return Formula(tuple(sums), saved.n_features, saved.feature_names, saved.categories, saved.calibration)
 
 
-def _part(saved: FittedModel) -> Summand:
-    model, params, factor = saved.model, saved.params, saved.share
-    inputs = _inputs(saved.scale, saved.n_features)
+def _summand(saved: FittedModel) -> Summand:
+    """Return a model that is not an ensemble, times its share, with the columns that it sees."""
+    model, params, factor, scale = saved.model, saved.params, saved.share, saved.scale
+    if scale is not None and scale.by_query:
+        raise InputError(
+            f"the features of this model are scaled by query ({scale.kind}): the score of a document depends "
+            "on the other documents, which no target can say.",
+            Advice("another-scale"),
+        )
+    scales = scale.parts if isinstance(scale, ScaleUnion) else (scale,)
+    inputs = tuple(entry for single in scales for entry in inputs_of(single, saved.n_features))
     if saved.missing == "zero":
         named = saved.categories or [None] * saved.n_features
         inputs = tuple(
@@ -183,17 +208,6 @@ def _part(saved: FittedModel) -> Summand:
     if isinstance(model, MLPModel):
         return Summand(_network(factor, model, params, len(inputs)), inputs)
     return Summand(Linear(factor * params), inputs)
-
-
-def _inputs(scale: Scale | ScaleUnion | None, n_features: int) -> tuple[Input, ...]:
-    if scale is not None and scale.by_query:
-        raise InputError(
-            f"the features of this model are scaled by query ({scale.kind}): the score of a document depends "
-            "on the other documents, which no target can say.",
-            Advice("another-scale"),
-        )
-    scales = scale.parts if isinstance(scale, ScaleUnion) else (scale,)
-    return tuple(entry for single in scales for entry in inputs_of(single, n_features))
 
 
 def inputs_of(scale: Scale | None, n_features: int) -> list[Input]:
@@ -215,8 +229,8 @@ def inputs_of(scale: Scale | None, n_features: int) -> list[Input]:
 
 
 def _network(factor: float, model: MLPModel, params: Float64Array, n_inputs: int) -> Network:
-    every: list[Any] = list(model.layers(params, n_inputs))
-    *hidden, output = every
+    all_layers: list[Any] = list(model.layers(params, n_inputs))
+    *hidden, output = all_layers
     layers = tuple((layer.weights, np.asarray(layer.bias)) for layer in hidden)
     last = factor * output.weights[:, 0]
     n_units = model.hidden[-1] if hidden else 0
@@ -244,9 +258,9 @@ def _of_stairs(factor: float, model: StumpModel, params: Float64Array) -> Trees:
     )
 
 
-def folded(part: Summand, n_features: int) -> Summand:
+def folded(summand: Summand, n_features: int) -> Summand:
     """Return the same model on unscaled features, as far as their scales can be folded into it."""
-    model, inputs = part
+    model, inputs = summand
     if isinstance(model, Trees):
         return _folded_trees(model, inputs, n_features)
     if isinstance(model, Network) and not model.layers:
@@ -254,10 +268,8 @@ def folded(part: Summand, n_features: int) -> Summand:
     if any(entry.kind != "linear" for entry in inputs) or len(inputs) > n_features:
         # Logarithms, quantiles and scales side by side stay, because weights cannot express them.
         return Summand(model, inputs)
-    centers, factors = (
-        np.array([entry.center for entry in inputs]),
-        np.array([entry.factor for entry in inputs]),
-    )
+    centers = np.array([entry.center for entry in inputs])
+    factors = np.array([entry.factor for entry in inputs])
     plain = tuple(map(_unscaled, inputs))
     if isinstance(model, Linear):
         return Summand(_unscaled_linear(model, centers, factors), plain)
@@ -276,7 +288,7 @@ def _unscaled(entry: Input) -> Input:
     """Return the feature itself; a missing value is the one that its column would have become."""
     missing = entry.missing
     if missing is not None:
-        # rounding would leave a remainder where a missing feature counts as 0
+        # Rounding would leave a remainder where a missing feature counts as 0.
         is_zero = missing == entry.of(np.zeros(1))[0]
         missing = 0.0 if is_zero else entry.center + (missing / entry.factor if entry.factor else 0.0)
     return Input(entry.feature, missing=missing)
@@ -294,7 +306,7 @@ def _folded_trees(trees: Trees, inputs: Sequence[Input], n_features: int) -> Sum
     for number, entry in enumerate(inputs):
         splits = np.flatnonzero(trees.feature == number)
         feature[splits] = entry.feature
-        # without a bit for NaN the splits of trees take it for 0
+        # Without a bit for NaN, the splits of trees take it for 0.
         is_zero = (
             entry == Input(entry.feature, missing=0.0) and not (decision[splits] & (NAN | CATEGORICAL)).any()
         )
@@ -343,19 +355,6 @@ def _float(numbers: Array) -> Float64Array:
     """The floats that `_order` numbers."""
     floats: Float64Array = np.where(numbers < 0, np.iinfo(np.int64).min - numbers, numbers).view(np.float64)
     return floats
-
-
-def _added_up(summands: Iterable[Summand]) -> tuple[Summand, ...]:
-    """Add up parts that are alike: trees, and linear models that fill missing features alike."""
-    sums: list[Summand] = []
-    for summand in summands:
-        for place, other in enumerate(sums):
-            if (total := _sum(other, summand)) is not None:
-                sums[place] = total
-                break
-        else:
-            sums.append(summand)
-    return tuple(sums)
 
 
 def _sum(first: Summand, second: Summand) -> Summand | None:

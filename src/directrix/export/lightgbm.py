@@ -6,7 +6,6 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,8 @@ from directrix.models.lightgbm_text import CATEGORICAL
 from directrix.models.trees import Trees, lightgbm
 from directrix.types import Array, Float64Array
 
+# The contributions of this number of rows are verified: one takes as long as hundreds of scores.
 _EXPLAINED = 200
-"""Rows whose contributions are verified: one takes as long as hundreds of scores."""
 # Contributions may miss the score by this share of the sum of their absolute values, by rounding.
 _TOLERANCE = 1e-9
 _VERSION = version_of("lightgbm")
@@ -32,10 +31,15 @@ _REJECTED = re.compile(r"""[][{}",:\s]""")
 def _write(formula: Formula) -> bytes:
     """Return the text that ``lightgbm.Booster(model_file=...)`` reads."""
     names = None if _rejected(formula) is not None else formula.names
-    known, trees = [_of_pandas(one) for one in formula.categories or () if one is not None], formula.model
+    # A column of pandas has the categories as texts, one that counts as missing, and numbers: a frame may
+    # hold a category such as 7 as a number or as text, which directrix takes for the same.
+    of_pandas = [
+        [*texts, "", *_numbers(texts).values()] for texts in formula.categories or () if texts is not None
+    ]
+    trees = formula.model
     if formula.categories is not None:
         trees = _with_numbers(trees, formula.categories)
-    return f"{trees.to_lightgbm(names)}\npandas_categorical:{json.dumps(known)}\n".encode()
+    return f"{trees.to_lightgbm(names)}\npandas_categorical:{json.dumps(of_pandas)}\n".encode()
 
 
 def _rejected(formula: Formula) -> str | None:
@@ -45,24 +49,16 @@ def _rejected(formula: Formula) -> str | None:
 
 def _numbers(names: tuple[str, ...]) -> dict[int, int | float]:
     """Return the categories whose names are those of numbers, by their places."""
-    found: dict[int, int | float] = {}
+    numbers: dict[int, int | float] = {}
     for place, name in enumerate(names):
         with suppress(ValueError, OverflowError):
             number = float(name)
-            found[place] = int(number) if number.is_integer() else number
-    return {n: x for n, x in found.items() if np.isfinite(x) and name_of(x) == names[n]}
-
-
-def _of_pandas(names: tuple[str, ...]) -> list[Any]:
-    """Return the categories of a column of pandas: texts, one that counts as missing, and numbers.
-
-    A frame may hold a category such as 7 as a number or as text, which directrix takes for the same.
-    """
-    return [*names, "", *_numbers(names).values()]
+            numbers[place] = int(number) if number.is_integer() else number
+    return {n: x for n, x in numbers.items() if np.isfinite(x) and name_of(x) == names[n]}
 
 
 def _with_numbers(trees: Trees, categories: Categories) -> Trees:
-    """Return trees whose sets also have the places of categories as numbers in `_of_pandas`."""
+    """Return trees whose sets also have the places of categories as numbers, which follow the texts."""
     threshold, sets = trees.threshold.copy(), list[tuple[int, ...]]()
     for split in np.flatnonzero(trees.decision & CATEGORICAL).tolist():
         names, chosen = categories[trees.feature[split]] or (), trees.categories[int(threshold[split])]

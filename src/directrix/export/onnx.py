@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.errors import MissingExtra
-from directrix.export.formula import Formula, Input, Linear, Network, Summand
+from directrix.export.formula import Formula, Input, Linear, Summand
 from directrix.export.target import ExportTarget, version_of
 from directrix.export.trees import Node, nodes_of
 from directrix.models.trees import Trees
@@ -54,13 +54,14 @@ def _write(formula: Formula) -> bytes:
     except ImportError as error:
         raise MissingExtra("export", "writing ONNX") from error
     helper, graph = onnx.helper, _Graph(onnx)
-    terms = [_part(graph, summand) for summand in formula.parts]
+    terms = [_term(graph, summand) for summand in formula.parts]
     total = terms[0]
     for term in terms[1:]:
         total = graph("Add", total, term)
     results = {"score": total}
     if formula.calibration is not None:
         results["probability"] = _probability(graph, formula.calibration, total)
+    # Sums are columns, and results have one dimension.
     for name, column in results.items():
         graph.nodes.append(helper.make_node("Squeeze", [column, graph.constant(np.array([1]))], [name]))
     features = helper.make_tensor_value_info("features", onnx.TensorProto.FLOAT, ["n", formula.n_features])
@@ -77,14 +78,21 @@ def _write(formula: Formula) -> bytes:
     return content
 
 
-def _part(graph: _Graph, summand: Summand) -> str:
+def _term(graph: _Graph, summand: Summand) -> str:
     model = summand.model
     if isinstance(model, Trees):
         return _trees(graph, model)
     columns = _columns(graph, summand.inputs)
     if isinstance(model, Linear):
         return _linear(graph, model, columns)
-    return _network(graph, model, columns)
+    linear = None if model.linear is None else _linear(graph, model.linear, columns)
+    units = columns
+    for n, (weights, bias) in enumerate(model.layers):
+        sums = graph("Add", graph("MatMul", units, weights), bias[None, :])
+        active = graph({"relu": "Relu", "tanh": "Tanh"}[model.activation], sums)
+        units = graph("Add", active, units) if model.adds_inputs(n) else active
+    score = graph("MatMul", units, model.last[:, None])
+    return score if linear is None else graph("Add", score, linear)
 
 
 def _linear(graph: _Graph, model: Linear, columns: str) -> str:
@@ -98,6 +106,7 @@ def _columns(graph: _Graph, inputs: tuple[Input, ...]) -> str:
     if any(entry.kind == "knots" for entry in inputs):
         values = graph("Concat", *(_column(graph, raw, i, entry) for i, entry in enumerate(inputs)), axis=1)
     elif not all(entry.is_feature for entry in inputs):
+        # All columns are computed together, by constants of one row.
         is_log = np.array([[entry.kind == "log" for entry in inputs]])
         if is_log.any():
             values = graph("Where", is_log, _log(graph, raw), raw)
@@ -105,8 +114,8 @@ def _columns(graph: _Graph, inputs: tuple[Input, ...]) -> str:
         values = graph("Mul", values, np.array([[entry.factor for entry in inputs]]))
     if all(entry.missing is None for entry in inputs):
         return values
-    fills = np.array([[np.nan if entry.missing is None else entry.missing for entry in inputs]])
-    return graph("Where", graph("IsNaN", raw), fills, values)
+    empty_values = np.array([[np.nan if entry.missing is None else entry.missing for entry in inputs]])
+    return graph("Where", graph("IsNaN", raw), empty_values, values)
 
 
 def _column(graph: _Graph, raw: str, place: int, entry: Input) -> str:
@@ -116,6 +125,7 @@ def _column(graph: _Graph, raw: str, place: int, entry: Input) -> str:
         x = _log(graph, x) if entry.kind == "log" else x
         return graph("Mul", graph("Sub", x, np.array([[entry.center]])), np.array([[entry.factor]]))
     knots, scores = np.array(entry.knots), np.array(entry.scores)
+    # A single knot gives its score everywhere; the product gives it the shape of the column.
     if len(knots) == 1:
         return graph("Add", graph("Mul", x, np.array([[0.0]])), np.array([[scores[0]]]))
     # Each piece between two knots contributes its slope times the length that lies below the value.
@@ -126,6 +136,7 @@ def _column(graph: _Graph, raw: str, place: int, entry: Input) -> str:
 
 
 def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
+    # The curve is a logistic function, or a line through knots with a small share of a rising function.
     t = graph("Add", graph("Mul", score, np.array(calibration.slope)), np.array(calibration.intercept))
     if not calibration.knots:
         return graph("Sigmoid", t)
@@ -141,17 +152,6 @@ def _log(graph: _Graph, x: str) -> str:
     return graph("Mul", graph("Sign", x), graph("Log", graph("Add", graph("Abs", x), np.array(1.0))))
 
 
-def _network(graph: _Graph, model: Network, columns: str) -> str:
-    linear = None if model.linear is None else _linear(graph, model.linear, columns)
-    units = columns
-    for n, (weights, bias) in enumerate(model.layers):
-        sums = graph("Add", graph("MatMul", units, weights), bias[None, :])
-        active = graph({"relu": "Relu", "tanh": "Tanh"}[model.activation], sums)
-        units = graph("Add", active, units) if model.adds_inputs(n) else active
-    score = graph("MatMul", units, model.last[:, None])
-    return score if linear is None else graph("Add", score, linear)
-
-
 def _trees(graph: _Graph, trees: Trees) -> str:
     """Return the sum of the trees."""
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
@@ -162,6 +162,7 @@ def _trees(graph: _Graph, trees: Trees) -> str:
             values.extend(column)
         tree_ids += [number] * len(rows)
         node_ids += range(len(rows))
+        # A tree has one leaf more than splits, and its leaves are the last nodes.
         leaf_trees += [number] * (len(nodes) // 2 + 1)
         leaf_nodes += range(len(nodes) // 2, len(nodes))
     scores = graph(

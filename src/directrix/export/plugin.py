@@ -21,14 +21,13 @@ from directrix.export.trees import Below, Node, TreeSplit, nested, nodes_of, sum
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
+# A missing feature in trees is 0, goes to the child "no", or to the one that the split names, in the order
+# of the versions.
 _ZERO, _NO, _NAMED = "zero", "no", "named"
-"""What versions do with a missing feature in trees, in the order of the versions."""
-
+# Trees may have this number of times as many nodes after they were arranged.
 _GROWTH = 20
-"""How many times as many nodes trees may have after they were arranged."""
-
+# A text may have this number of characters in JSON for the engines.
 _LONGEST = 50_000_000
-"""Characters that a text may have in JSON for the engines."""
 
 
 def of_version(name: str, version: Version | None) -> ExportTarget:
@@ -43,7 +42,7 @@ def of_version(name: str, version: Version | None) -> ExportTarget:
                 f"there is no version {'.'.join(map(str, version))} of Elasticsearch with this plugin, or of "
                 "the plugin; type e.g. elasticsearch:8.14, elasticsearch:1.5.9, or opensearch:3.5."
             )
-        # versions of the plugin are 1.x, and 1.5.9 is the first for Elasticsearch 8.11
+        # Versions of the plugin are 1.x, and 1.5.9 is the first for Elasticsearch 8.11.
         since = [(1, 5, 9)] if version is not None and version < (2,) else [(8, 11)]
     if version is not None:
         oldest, newest = (sum(limit >= start for start in since) for limit in (version, last(version)))
@@ -77,7 +76,7 @@ def _write(formula: Formula, *, is_arranged: bool) -> bytes:
         kind = "model/xgboost+json"
 
         def split(branch: TreeSplit, left: Any, right: Any) -> Any:
-            # JSON has no infinity, and the plugin reads it from a text
+            # JSON has no infinity, and the plugin reads it from a text.
             is_infinite = branch.threshold == np.inf
             below = Below(np.inf, is_swapped=False) if is_infinite else Below.of(branch, np.float32)
             return {
@@ -112,7 +111,8 @@ def _arranged(nodes: list[Node], room: int) -> list[Node]:
     side is repeated. Below it, no other split needs this for the same feature. Infinity counts as missing.
     """
     arranged = list[Node]()
-    # number of a node, features known to be there and to be missing, place and side of its parent
+    # An entry is the number of a node, the features that are known to be there and to be missing, and the
+    # place and the side of its parent.
     waiting: list[tuple[int, frozenset[int], frozenset[int], int, str]]
     waiting = [(0, frozenset(), frozenset(), -1, "")]
 
@@ -198,6 +198,7 @@ def _read(content: bytes, formula: Formula, X: Array, *, rules: Sequence[str]) -
 
     if not definition:
         raise InputError("the plugin rejects a model without trees.")
-    # where a missing feature counts 0, a row of zeros shows what versions do that read it as 0
+    # Versions that read a missing feature as 0 are not asked if there are others: rows of zeros show what
+    # they do.
     first, *others = [scores(rule) for rule in rules if rule != _ZERO or len(rules) == 1]
     return np.where(np.all([other == first for other in others], axis=0), first, np.nan) if others else first

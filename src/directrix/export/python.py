@@ -24,28 +24,27 @@ from directrix.types import Array, Float64Array
 
 def _write(formula: Formula) -> bytes:
     """Return the source of `directrix.export.portable`, with the model in it."""
-    names = "".join(f"# {f} {formula.name(f)!a}{_places(formula, f)}\n" for f in range(formula.n_features))
-    model = "".join(f"    {_part(summand)!r},\n" for summand in formula.parts)
+    names = ""
+    for f in range(formula.n_features):
+        # A comment says which number stands for each category.
+        categories = None if formula.categories is None else formula.categories[f]
+        numbers = (f", {place} for {name!a}" for place, name in enumerate(categories or ()))
+        names += f"# {f} {formula.name(f)!a}{''.join(numbers)}\n"
+    model = "".join(f"    {_entry(summand)!r},\n" for summand in formula.parts)
     empty = 'MODEL: "list[Any]" = []\nN_FEATURES = 0\nCALIBRATION: "tuple[Any, ...]" = ()\n'
     # The exported file is the source of a module that is tested here, with the model instead of its
     # empty one.
     before, _, after = inspect.getsource(portable).partition(empty)
     calibration: tuple[Any, ...] = ()
-    one = formula.calibration
-    if one is not None:
-        calibration = one.slope, one.intercept, one.knots, one.values, SHARE
-    filled = f'MODEL: "list[Any]" = [\n{model}]\nN_FEATURES = {formula.n_features}\n'
-    filled += f'CALIBRATION: "tuple[Any, ...]" = {calibration!r}\n'
-    return f"{before}# features, in their order:\n{names}{filled}{after}".encode()
+    if (curve := formula.calibration) is not None:
+        calibration = curve.slope, curve.intercept, curve.knots, curve.values, SHARE
+    content = f'MODEL: "list[Any]" = [\n{model}]\nN_FEATURES = {formula.n_features}\n'
+    content += f'CALIBRATION: "tuple[Any, ...]" = {calibration!r}\n'
+    return f"{before}# features, in their order:\n{names}{content}{after}".encode()
 
 
-def _places(formula: Formula, feature: int) -> str:
-    """Return the number that stands for each category, as a comment."""
-    names = None if formula.categories is None else formula.categories[feature]
-    return "" if names is None else "".join(f", {place} for {name!a}" for place, name in enumerate(names))
-
-
-def _part(summand: Summand) -> tuple[Any, ...]:
+def _entry(summand: Summand) -> tuple[Any, ...]:
+    """Return the entry of a model in the list of the file: its kind, its columns, and its numbers."""
     model, is_plain = summand.model, all(entry == Input(f) for f, entry in enumerate(summand.inputs))
     inputs = None if is_plain else [astuple(entry) for entry in summand.inputs]
     if isinstance(model, Linear):

@@ -42,6 +42,7 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     """Scores as RankLib computes them, which reads lines without their blanks."""
     lines = [line.strip() for line in content.decode().splitlines()]
     kind, body = lines[0], "".join(line for line in lines if not line.startswith("##"))
+    # RankLib reads features as float32, and missing ones as 0.
     rows = np.nan_to_num(X.astype(np.float32), nan=0.0)
     if kind == "## Coordinate Ascent":
         total = np.zeros(len(X))
@@ -55,6 +56,7 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     def step(node: ElementTree.Element, reached: Array) -> Any:
         if node[0].tag == "output":
             return np.float32(node[0].text or "")
+        # Features are numbered from 1, as in LETOR text.
         feature, threshold = int(node[0].text or "") - 1, np.float32(node[1].text or "")
         return rows[reached, feature] <= threshold, node[2], node[3]
 

@@ -18,15 +18,12 @@ from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
 _CLASS = "org.apache.solr.ltr.model."
+# Solr adds this number to every threshold.
 _SLACK = np.float32(1e-6)
-"""Number that Solr adds to every threshold."""
-
-
+# Thresholds of LightGBM that separate 0 from all other numbers are nearer to 0.
 _ZERO = 1.1e-35
-"""Thresholds of LightGBM that separate 0 from all other numbers are nearer to 0."""
-
+# The first version in which trees name the side of missing features.
 _FIRST = 9, 2
-"""First version in which trees name the side of missing features."""
 
 
 def of_version(_: str, version: Version | None) -> ExportTarget:
@@ -74,7 +71,7 @@ def _write(formula: Formula) -> bytes:
 
         roots = nested(nodes_of(model), lambda value: {"value": repr(value)}, split)
         name = "MultipleAdditiveTreesModel"
-        # older versions reject these two keys
+        # Older versions reject this key, and the one for the side.
         params = {"isNullSameAsZero": False} if names_side else {}
         params["trees"] = [{"weight": "1", "root": root} for root in roots]
     listed = [{"name": formula.name(f)} for f in features]
@@ -114,7 +111,7 @@ def _before_slack(threshold: np.float32) -> np.float32:
     with np.errstate(over="ignore"):
         # Rounding may move the sum by one float, so the neighbors are tried, and a right sign counts most.
         near = [best, np.nextafter(best, np.float32(-np.inf)), np.nextafter(best, np.float32(np.inf))]
-    return min(near, key=lambda one: ((one + _SLACK >= 0) != (threshold >= 0), abs(one + _SLACK - threshold)))
+    return min(near, key=lambda x: ((x + _SLACK >= 0) != (threshold >= 0), abs(x + _SLACK - threshold)))
 
 
 def held(thresholds: Array) -> Array:

@@ -33,10 +33,10 @@ class _Case(NamedTuple):
         )
 
 
+# SQLite takes this number of columns in a result.
 _MOST_COLUMNS = 2000
-
+# The alias of the table that every SELECT reads.
 _BEFORE = "t"
-"""Alias of the table that every SELECT reads."""
 
 
 def quoted(name: str) -> str:
@@ -73,6 +73,7 @@ class Sql(Language):
             return _Case(0, [], self.number(value))
 
         def split(branch: TreeSplit, left: _Case, right: _Case) -> _Case:
+            # The deeper side continues the list of branches, so that only the other one is nested.
             is_left_first = left.depth <= right.depth
             first, last = (left, right) if is_left_first else (right, left)
             case = f"WHEN {self._goes(branch, left=is_left_first)} THEN {first.text}"
@@ -84,8 +85,11 @@ class Sql(Language):
         """Return a comparison, or a list of categories, by name if they have names."""
         column = self.feature(split.feature)
         if split.categories is not None:
-            words = [self._category(split.feature, code) for code in split.categories]
-            listed = f"IN ({', '.join(filter(None, words))})"
+            words = list(map(str, split.categories))
+            if (names := self._names(split.feature)) is not None:
+                texts = (names[code] for code in split.categories if code < len(names))
+                words = ["'" + name.replace("'", "''") + "'" for name in texts]
+            listed = f"IN ({', '.join(words)})"
             return f"{column} {listed}" if left else f"({column} NOT {listed} OR {column} IS NULL)"
         missing = f" OR {column} IS NULL" if split.missing_left == left else ""
         return f"{column} {'<=' if left else '>'} {self.number(split.threshold)}{missing}"
@@ -93,11 +97,6 @@ class Sql(Language):
     def _names(self, feature: int) -> tuple[str, ...] | None:
         """Return the names of the categories of a feature; None for a number."""
         return None if self.formula.categories is None else self.formula.categories[feature]
-
-    def _category(self, feature: int, code: int) -> str:
-        if (names := self._names(feature)) is None:
-            return str(code)
-        return "'" + names[code].replace("'", "''") + "'" if code < len(names) else ""
 
 
 def _write(formula: Formula) -> bytes:
@@ -116,6 +115,7 @@ def _write(formula: Formula) -> bytes:
     for number, step in enumerate(steps, start=1):
         columns = ",\n".join(f"{text} AS {quoted(name)}" for name, text in step.items())
         select = f"SELECT *,\n{columns}\nFROM {table} AS {_BEFORE}"
+        # Otherwise a database may repeat the text of a layer wherever a later layer uses it.
         layers.append(f"directrix_{number} AS MATERIALIZED (\n{select})")
         table = f"directrix_{number}"
     before = "WITH " + ",\n".join(layers) + "\n" if layers else ""
@@ -125,18 +125,18 @@ def _write(formula: Formula) -> bytes:
 
 def _check_names(formula: Formula) -> None:
     """Raise `InputError` for names that cannot be columns of one table with the score."""
-    known = {"score": "score"}
+    taken = {"score": "score"}
     if formula.calibration is not None:
-        known["probability"] = "probability"
+        taken["probability"] = "probability"
     for name in map(formula.name, formula.used):
         if "\0" in name:
             raise InputError(f"the name of the feature {name!r} has a NUL, which SQL cannot hold; rename it.")
-        if (other := known.get(name.lower())) is not None:
+        if (other := taken.get(name.lower())) is not None:
             raise InputError(
                 f"the feature {name!r} and the column {other!r} are one to SQL, which has no upper and lower "
                 "case and calls the results score and probability; rename the feature, or choose python."
             )
-        known[name.lower()] = name
+        taken[name.lower()] = name
 
 
 def _check_width(n_columns: int) -> None:
@@ -153,9 +153,11 @@ def sql_table(formula: Formula, X: Array) -> tuple[list[str], list[list[Any]]]:
     columns: list[list[Any]] = []
     for f in used:
         values: list[Any] = [None if np.isnan(x) else x for x in X[:, f].tolist()]
-        known = None if formula.categories is None else formula.categories[f]
-        if known is not None:
-            values = [None if x is None else known[int(x)] if 0 <= x < len(known) else "" for x in values]
+        categories = None if formula.categories is None else formula.categories[f]
+        if categories is not None:
+            values = [
+                None if x is None else categories[int(x)] if 0 <= x < len(categories) else "" for x in values
+            ]
         columns.append(values)
     return [formula.name(f) for f in used], [list(row) for row in zip(*columns, strict=True)]
 
@@ -168,13 +170,14 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
         try:
             database.execute(f"CREATE TABLE features ({columns})")
             database.executemany(f"INSERT INTO features VALUES ({', '.join('?' * len(names))})", rows)
-            found = database.execute(content.decode()).fetchall()
+            results = database.execute(content.decode()).fetchall()
         except sqlite3.Error as error:
             raise InputError(
                 f"SQLite cannot run this SELECT: {error}; choose python, onnx or lightgbm, or train a "
                 "smaller model."
             ) from None
-    return np.array([row[-1] if formula.calibration is None else row[-2:] for row in found], dtype=np.float64)
+    scores = [row[-1] if formula.calibration is None else row[-2:] for row in results]
+    return np.array(scores, dtype=np.float64)
 
 
 TARGET = ExportTarget(

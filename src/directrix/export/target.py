@@ -1,4 +1,12 @@
-"""`ExportTarget`: a format of models, with its writer and its reader."""
+"""`ExportTarget`: a format of models, with its writer and its reader.
+
+The name of a format goes in, with a version if its files differ between versions. Its target writes a
+formula as a file, and reads a file back for verification::
+
+    chosen = target("opensearch:3.5")
+    content = chosen.content(formula_of(ranker))
+    scores = chosen.read(content, formula_of(ranker), X)
+"""
 
 from __future__ import annotations
 
@@ -137,6 +145,7 @@ class ExportTarget:
             what = "adds up " + " and ".join(_KINDS[type(summand.model)] for summand in formula.parts)
         elif not isinstance(first.model, self.models):
             what = f"is {_KINDS[type(first.model)]}"
+        # A union of scales has more columns than there are features.
         elif len(first.inputs) > formula.n_features or not all(entry.is_feature for entry in first.inputs):
             what = "scales its features by logarithms or quantiles, or twice"
         else:
@@ -155,6 +164,7 @@ class ExportTarget:
                 f"{self.title} has no categories here; choose onnx, lightgbm, python or sql, or train "
                 "without features of categories."
             )
+        # A program that reads 0 agrees with trees that send 0 and missing features to the same side.
         if Trees not in self.takes_missing and sends_missing(trees):
             raise InputError(
                 f"{self.title} reads missing features as 0, and these trees send them another way; choose "
@@ -174,6 +184,7 @@ def target(text: str) -> ExportTarget:
     Raises `InputError` for an unknown name, and a version that is not one, or makes no difference.
     """
     name, colon, numbers = text.partition(":")
+    # The names alone are known here, because the module of a target may import a large package.
     if name not in TARGETS:
         near = difflib.get_close_matches(name.lower(), TARGETS, n=1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
@@ -206,6 +217,7 @@ def titled(title: str, version: Version | None) -> str:
 
 def version_of(package: str) -> str | None:
     """Return the name and version of a package, None if it is not installed."""
+    # Some packages have other names for machines with and without GPUs.
     for name in (package, f"{package}-cpu", f"{package}-gpu"):
         try:
             return f"{package} {version(name)}"

@@ -110,7 +110,7 @@ def nodes_of(trees: Trees) -> list[list[Node]]:
     forest = []
     for number, (first, last) in enumerate(pairwise(trees.split_ptr.tolist())):
         count = last - first
-        # a negative child is -1 minus the number of a leaf
+        # A negative child is -1 minus the number of a leaf.
         left, right = (
             np.where(side[first:last] >= 0, side[first:last], count - 1 - side[first:last]).tolist()
             for side in (trees.left.astype(np.int64), trees.right.astype(np.int64))
@@ -146,6 +146,7 @@ def nested(
                 f"tree {number} has more than {DEEPEST} levels, which nested text cannot hold; choose "
                 "onnx, xgboost or lightgbm, or train fewer leaves, e.g. num_leaves=63."
             )
+        # Children come after their parents, so from the end they are built first.
         for place, node in reversed([*enumerate(nodes)]):
             is_leaf = node.split is None
             built[place] = (
@@ -170,6 +171,7 @@ def tree_scores(
             node, rows = waiting.pop()
             outcome = step(node, rows)
             if isinstance(outcome, tuple):
+                # All rows that reach a node are tested at once.
                 is_left, left, right = outcome
                 waiting += [(left, rows[is_left]), (right, rows[~is_left])]
             else:

@@ -27,11 +27,11 @@ from directrix.types import Array, Float64Array
 _ROWS, _PER_QUERY = 2000, 50
 # The random rows have at most this number of cells, so wide data do not fill the memory.
 _CELLS = 20_000_000
+# LightGBM takes numbers nearer to 0 for 0 when it reads rows.
 _LIGHTGBM_ZERO = 1.1e-35
-"""LightGBM takes numbers nearer to 0 for 0 when it reads rows."""
-
+# The largest difference relative to the sum of the absolute terms of a score, in double precision, and in
+# float32 (True).
 _TOLERANCE = {False: 1e-9, True: 2e-5}
-"""Largest difference relative to the sum of the absolute terms of a score: float64, float32."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def export(
 def _checked_queries(queries: Any, chosen: ExportTarget, formula: Formula) -> Mapping[str, Any]:
     if not chosen.takes_queries:
         raise InputError(f"{chosen.title} has no queries of features; leave out queries, or choose elastic.")
-    if not isinstance(queries, Mapping) or not all(isinstance(one, Mapping) for one in queries.values()):
+    if not isinstance(queries, Mapping) or not all(isinstance(query, Mapping) for query in queries.values()):
         raise InputError(
             f"queries must be a query by feature, got {short_text(queries)}; type e.g. "
             '{"title": {"match": {"title": "{{query}}"}}}.'
@@ -177,16 +177,20 @@ def verify(
         return Verification(None, 0, 0, 0.0, 0, 0, note)
     trained = ranker.trained()
     takes_missing = trained.takes_missing or trained.missing_ == "zero"
-    drawn = _drawn(formula, chosen, missing=takes_missing and not chosen.fills(formula))
-    parts = [drawn] if check is None else [drawn, _doubled(check, formula)]
-    if trained.training_["data"].get("missing") or np.isnan(parts[-1].features).any():
+    collections = [_random_rows(formula, chosen, missing=takes_missing and not chosen.fills(formula))]
+    if check is not None:
+        # Features are read in memory and in float64, and categories as the model numbers them.
+        q = matched(check, formula.categories)
+        features = np.ascontiguousarray(dense(q.features), dtype=np.float64)
+        collections.append(replace(q, features=features))
+    if trained.training_["data"].get("missing") or np.isnan(collections[-1].features).any():
         chosen.check_filled(formula)
     constant = 0.0 if chosen.keeps_constant else _constant(formula)
-    compared = [_compare(content, chosen, formula, ranker, q, constant) for q in parts]
+    compared = [_compare(content, chosen, formula, ranker, q, constant) for q in collections]
     differences, rounded, other_order = zip(*compared, strict=True)
     return Verification(
         reader,
-        sum(q.n_docs for q in parts),
+        sum(q.n_docs for q in collections),
         0 if check is None else check.n_queries,
         max(differences),
         other_order[-1] if check is not None else 0,
@@ -213,9 +217,9 @@ def _compare(
     n_rounded = 0
     if bad.any() and chosen.rounds_features(formula):
         single = replace(q, features=q.features.astype(np.float32).astype(np.float64))
-        found = chosen.read(content, formula, single.features)
-        found = found + constant if formula.calibration is None else found[:, 0] + constant
-        explained = bad & (np.abs(found - ranker.predict_queries(single)) <= limit)
+        scores = chosen.read(content, formula, single.features)
+        scores = scores + constant if formula.calibration is None else scores[:, 0] + constant
+        explained = bad & (np.abs(scores - ranker.predict_queries(single)) <= limit)
         n_rounded, bad = int(explained.sum()), bad & ~explained
     _check(chosen, "scores", bad, ours, theirs)
     order = sum(_changes_order(ours[a:b], theirs[a:b]) for a, b in zip(q.qptr[:-1], q.qptr[1:], strict=True))
@@ -251,9 +255,9 @@ def _sizes(formula: Formula, X: Array, ours: Float64Array) -> Float64Array:
     for model, inputs in formula.parts:
         if isinstance(model, Linear):
             sizes += abs(model.constant)
-            for weight, one in zip(np.abs(model.weights).tolist(), inputs, strict=True):
-                column = one.of(X[:, one.feature])
-                sizes += weight * np.abs(np.where(np.isnan(column), one.missing or 0.0, column))
+            for weight, entry in zip(np.abs(model.weights).tolist(), inputs, strict=True):
+                column = entry.of(X[:, entry.feature])
+                sizes += weight * np.abs(np.where(np.isnan(column), entry.missing or 0.0, column))
         elif isinstance(model, Trees):
             # These are the first leaves of the trees, where reduceat starts another sum.
             first = np.append(0, np.cumsum(model.n_leaves))[:-1]
@@ -264,7 +268,8 @@ def _sizes(formula: Formula, X: Array, ours: Float64Array) -> Float64Array:
 
 
 def _constant(formula: Formula) -> float:
-    return sum(part.model.constant for part in formula.parts if isinstance(part.model, Linear))
+    models = (summand.model for summand in formula.parts)
+    return sum(model.constant for model in models if isinstance(model, Linear))
 
 
 def _note(chosen: ExportTarget, formula: Formula) -> str:
@@ -279,21 +284,15 @@ def _note(chosen: ExportTarget, formula: Formula) -> str:
         notes.append(
             "a missing feature counts 0 there, and the model takes the mean of the training data for it"
         )
-    trees = [part.model for part in formula.parts if isinstance(part.model, Trees)]
-    if chosen.has_contributions and not all(one.count.all() for one in trees):
+    trees = [summand.model for summand in formula.parts if isinstance(summand.model, Trees)]
+    if chosen.has_contributions and not all(model.count.all() for model in trees):
         notes.append(
             "contributions take both sides of a step for equally frequent, because stumps keep no counts"
         )
     return "; ".join(notes)
 
 
-def _doubled(q: Queries, formula: Formula) -> Queries:
-    """Return the queries with features in memory and in float64, and categories as the model numbers them."""
-    q = matched(q, formula.categories)
-    return replace(q, features=np.ascontiguousarray(dense(q.features), dtype=np.float64))
-
-
-def _drawn(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Queries:
+def _random_rows(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Queries:
     """Return rows whose features are thresholds, their neighbors, zeros, others, and missing."""
     rng = np.random.default_rng(0)
     n_rows = max(_PER_QUERY, min(_ROWS, _CELLS // formula.n_features))
@@ -313,7 +312,7 @@ def _drawn(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Queries:
             [numbers[numbers == held], below, above, np.zeros(1 + len(numbers) // 10, kind)]
         )
         pool[np.abs(pool) <= _LIGHTGBM_ZERO] = 0.0
-        # the ends of the range stand for a missing feature in some files
+        # The ends of the range stand for a missing feature in some files.
         X[:, feature] = rng.choice(pool[np.abs(pool) < np.finfo(kind).max], n_rows).astype(np.float64)
     if missing:
         X[rng.random(X.shape) < 0.05] = np.nan

@@ -16,10 +16,12 @@ from directrix.export.trees import Below, Node, TreeSplit, nested, nodes_of
 from directrix.models.trees import Trees
 from directrix.types import Array, Float64Array
 
+# A rank feature is a word, with arguments in parentheses and an output after a point.
 _NAME = re.compile(r"[A-Za-z_]\w*(\([\w., ]*\))?(\.\w+)*", re.ASCII)
 _RESERVED = frozenset(["true", "false", "if", "in"])
 """Words of expressions; names of functions in the profile begin with ``directrix``."""
 
+# A number, a word, or an operator.
 _TOKEN = re.compile(
     r"\s*(?:(\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|([A-Za-z_]\w*)|(<=|>=|==|[-+*/()!<>,.]))", re.ASCII
 )
@@ -82,6 +84,7 @@ def _write(formula: Formula) -> bytes:
     steps, score = language.score()
     listed = ""
     if formula.calibration is not None:
+        # The probability uses the score several times, so the score becomes a function.
         steps.append({"directrix_score": score.replace("\n", " ")})
         score = "directrix_score()"
         steps.append({"directrix_probability": language.probability(formula.calibration, score)})
@@ -118,6 +121,7 @@ class _Expression:
 
     def __init__(self, text: str, values: dict[str, Any]) -> None:
         self._text, self._known, self._place = text, values, 0
+        # Longer names come first, because one name may begin another.
         names = sorted(values, key=len, reverse=True)
         self._features = (
             re.compile(r"\s*(" + "|".join(map(re.escape, names)) + r")(?![\w(])") if names else None
@@ -186,6 +190,7 @@ class _Expression:
             return np.float64(token)
         self._need("(")
         if token == "if":
+            # The value has all rows, so both sides are evaluated and chosen from.
             condition = self._condition()
             self._need(",")
             yes = self._sum()
@@ -195,6 +200,7 @@ class _Expression:
             functions = {"isNan": np.isnan, "log": np.log, "exp": np.exp, "tanh": np.tanh}
             if token not in functions:
                 raise InputError(f"Vespa's expression names {token!r}, neither a feature nor a function.")
+            # Both sides of a choice are computed, also the logarithm of numbers that the condition excludes.
             with np.errstate(invalid="ignore", divide="ignore"):
                 result = functions[token](self._sum())
         self._need(")")

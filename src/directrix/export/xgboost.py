@@ -16,6 +16,7 @@ from directrix.types import Array, Float64Array
 
 # XGBoost marks the root by the largest 32-bit integer as its parent.
 _NO_PARENT = 2**31 - 1
+# Features are not named in the file if a name has one of these characters.
 _REJECTED = re.compile("[][<\x00-\x1f\ud800-\udfff]")
 
 
@@ -50,7 +51,7 @@ def _write(formula: Formula) -> bytes:
             "objective": {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}},
         },
     }
-    # XGBoost takes an escape such as \u00e9 for six letters
+    # XGBoost takes an escape such as \u00e9 for six letters.
     return json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
 
 

@@ -1,4 +1,11 @@
-"""Runs in one pool of documents, and a way to combine their scores."""
+"""Runs in one pool of documents, and a way to combine their scores.
+
+Runs go in, and judgments if there are any. `pool_of` joins their documents, and a `Combination` of weights
+gives the scores of the joined documents::
+
+    pool = pool_of(runs_of({"bm25": bm25, "dense": dense}), qrels)
+    Combination("linear", (0.5, 0.5)).scores(pool)
+"""
 
 from __future__ import annotations
 
@@ -53,7 +60,7 @@ def pool_of(runs: Mapping[str, Run], qrels: Any = None) -> Pool:
             check_overlap(run, judgments)
         retrieved = set(queries)
         queries = tuple(query for query in judgments.query_ids if query in retrieved)
-    # the order of trec_eval for equal scores, so that the order of the runs does not matter
+    # Documents have trec_eval's order of equal scores, so that the order of the runs does not matter.
     return join_runs([*runs.values()], judgments, queries, "descending")
 
 
@@ -90,11 +97,12 @@ class Combination:
         if self.kind == "run":
             alone = pool.scores[:, int(np.argmax(self.weights))]
             return np.where(np.isnan(alone), -np.inf, alone)
-        # a product of matrices rounds by the place of a row: documents would tie in one pool, not in another
+        # A product of matrices rounds by the place of a row, so documents would tie in one pool alone.
         columns = zip(self.weights, self.parts(pool).T, strict=True)
         totals = np.sum([weight * column for weight, column in columns], axis=0)
         if self.kind == "combmnz":
             totals = totals * (~np.isnan(pool.scores)).sum(axis=1)
+        # A run of weight 0 adds no documents.
         is_ranked = (~np.isnan(pool.scores))[:, np.array(self.weights) > 0.0].any(axis=1)
         return _in_float32(np.where(is_ranked, totals, -np.inf), pool.qptr)
 
@@ -127,7 +135,8 @@ class Chosen(NamedTuple):
         """Return the score of every document."""
         scores = self.combination.scores(pool)
         for name in self.of_class.keys() - {""}:
-            rows = np.repeat(np.array([one == name for one in classes]), np.diff(pool.qptr))
+            is_member = np.array([class_of_query == name for class_of_query in classes])
+            rows = np.repeat(is_member, np.diff(pool.qptr))
             scores = np.where(rows, self.of_class[name].scores(pool), scores)
         return scores
 
@@ -158,6 +167,7 @@ def _by_run(
     for first, last in pairwise(pool.qptr.tolist()):
         for i in range(len(pool.tags)):
             s = pool.scores[first:last, i]
+            # Statistics are those of the documents that the run retrieved.
             has = ~np.isnan(s)
             if has.any():
                 values = values_of(s[has])
@@ -173,7 +183,7 @@ def _in_float32(scores: Float64Array, qptr: Int64Array) -> Float64Array:
         values, place = np.unique(scores[first:last], return_inverse=True)
         bits = values.astype(np.float32).view(np.int32).astype(np.int64)
         steps = np.arange(len(bits))
-        # as numbers of floats from 0, which become strictly increasing
+        # The bits number the floats from 0 in both directions. Equal numbers are moved apart by one each.
         order = np.maximum.accumulate(np.where(bits < 0, -(bits + 2**31), bits) - steps) + steps
         rounded = np.abs(order).astype(np.int32).view(np.float32)
         out[first:last] = np.where(order < 0, -rounded, rounded)[place]

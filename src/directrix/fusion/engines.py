@@ -118,7 +118,7 @@ def _elasticsearch(names: tuple[str, ...], c: Combination) -> tuple[str, list[st
     if c.kind == "rrf":
         is_weighted = _is_weighted(c)
         rrf = {"retrievers": weighted if is_weighted else plain, "rank_constant": max(1, round(c.constant))}
-        notes = ["weights of RRF need Elasticsearch 9.2 or later"] * is_weighted
+        notes = ["weights of RRF need Elasticsearch 9.2 or later"] if is_weighted else []
         return _json({"retriever": {"rrf": rrf | window}}), [*notes, to_replace]
     normalizer, notes = _nearest(c, {"min-max": "minmax", "none": "none"})
     if normalizer == "none":
@@ -128,7 +128,11 @@ def _elasticsearch(names: tuple[str, ...], c: Combination) -> tuple[str, list[st
 
 
 def _vespa(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
-    words = _words(names)
+    # Functions are named by letters, digits and _, differently, and not like rank features.
+    words: list[str] = []
+    for name in names:
+        word = "run_" + "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
+        words.append(word if word not in words else f"{word}_{len(words) + 1}")
     if c.kind == "rrf":
         template, notes = f"reciprocal_rank({{}}, {c.constant:g})", list[str]()
     else:
@@ -153,10 +157,12 @@ def _qdrant(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
     prefetch = [{"query": f"REPLACE: {name}", "using": f"REPLACE: {name}", "limit": _DEPTH} for name in names]
     to_replace = "replace query by the query's vector, and using by the name of the vectors of that run"
     if c.kind == "rrf":
-        # Qdrant counts ranks from 0
+        # Qdrant counts ranks from 0.
         rrf: dict[str, Any] = {"k": max(1, round(c.constant) + 1)}
-        notes = [f"k needs Qdrant 1.16 or later{', weights 1.17' * _is_weighted(c)}"]
-        if _is_weighted(c):
+        is_weighted = _is_weighted(c)
+        notes = [f"k needs Qdrant 1.16 or later{', weights 1.17' if is_weighted else ''}"]
+        if is_weighted:
+            # The weights are divided by their mean, so that equal ones would be 1, as without weights.
             mean = sum(c.weights) / len(c.weights)
             rrf["weights"] = [round(weight / mean, 6) for weight in c.weights]
             notes.append(
@@ -183,7 +189,7 @@ def _weaviate(names: tuple[str, ...], c: Combination) -> tuple[str, list[str]]:
             f"Weaviate's hybrid search has two sources, and there are {len(names)} runs. Give two."
         )
     if c.kind == "rrf":
-        # Weaviate adds 60 to ranks that begin at 0
+        # Weaviate adds 60 to ranks that begin at 0.
         fusion, notes = "rankedFusion", [f"Weaviate's constant is 59, not {c.constant:g}"]
     else:
         fusion, notes = _nearest(c, {"min-max": "relativeScoreFusion"})
@@ -208,15 +214,6 @@ def _nearest(c: Combination, normalizers: dict[str, str]) -> tuple[str, list[str
         "choose the method 'linear, min-max'"
     )
     return normalizers["min-max"], [note]
-
-
-def _words(names: tuple[str, ...]) -> list[str]:
-    """Return names of functions: letters, digits and _, different, and not those of rank features."""
-    words: list[str] = []
-    for name in names:
-        word = "run_" + "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
-        words.append(word if word not in words else f"{word}_{len(words) + 1}")
-    return words
 
 
 def _json(value: Any) -> str:

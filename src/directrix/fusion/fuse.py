@@ -112,6 +112,7 @@ def _choose(
     tested = {name: np.full(n, np.nan) for name in methods}
     folds = np.array_split(np.random.default_rng(weigher.seed).permutation(n), n_folds)
     for i, fold in enumerate(folds):
+        # All that a method chooses, it chooses without the fold: weights, normalizer and constant.
         rest = np.setdiff1d(np.arange(n), fold)
         others, held_out = weigher.of(rest), weigher.of(fold)
         for step, (name, choose) in enumerate(methods.items(), start=i * len(methods)):
@@ -154,11 +155,12 @@ def _fusion(
     """Return the result: the value of every method, in sample and cross-validated."""
     names, summary = weigher.pool.tags, weigher.measure.summary
 
+    # Gains are between cross-validated values, which a method's own choice of weights does not favor.
     def over(name: str, other: str, values: Float64Array) -> Pair:
         pair = compare({"first": tested[name], "second": values}).pairs[0]
         return replace(pair, first=name, second=other)
 
-    # the run that is best on all queries: users know it, and compare with it
+    # Users know the run that is best on all queries, and compare with it.
     best = weigher.value(max(weigher.single_runs, key=weigher.mean))
     rows = tuple(
         Row(
@@ -171,6 +173,7 @@ def _fusion(
         )
         for name, choice in chosen.items()
     )
+    # The value in sample would favor methods with many weights.
     winner = max(rows, key=lambda row: row.tested).method if method == "auto" else method
     single = (summary(weigher.value(run)) for run in weigher.single_runs)
     return Fusion(

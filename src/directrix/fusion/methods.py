@@ -27,7 +27,9 @@ _SAMPLED = 50
 _CLIMBED = 2
 # Documents that others are compared with, as a multiple of the cut-off.
 _COMPARED = 4
+# Coordinate ascent moves each weight at most this number of times.
 _SWEEPS = 20
+# A smaller gain of the measure is rounding.
 _GAIN = 1e-12
 # Decimals in which two values must differ to be different.
 _DIGITS = 12
@@ -127,13 +129,14 @@ class Weigher:
         terms, interval = terms[self._is_reached], None
         weights: list[tuple[float, ...]]
         if n == 2:
-            # one line holds all weights
+            # One line holds all weights of two runs.
             point = self._line.best(terms[:, 0], terms[:, 1] - terms[:, 0], within=(0.0, 1.0))
             low, high = (min(max(end, 0.0), 1.0) for end in point.interval)
             weights, interval = [(1.0 - point.t, point.t)], (low, high)
         else:
             weights = self._climbed(terms, shape)
-        # documents tie at equal weights, and at the ends those of a single run are left
+        # At equal weights documents may tie, and with all weight on one run only its documents are left,
+        # so these points are tried as well.
         weights += [shape.weights, *map(tuple, np.eye(n).tolist())]
         best = max(
             weights, key=lambda candidate: round(self.mean(replace(shape, weights=candidate)), _DIGITS)
@@ -229,7 +232,7 @@ def _by_class(weigher: Weigher, classes: Sequence[str]) -> Chosen:
     common = weigher.best_linear().combination
     of_class = {"": common}
     for name in sorted(set(classes) - {""}):
-        queries = np.flatnonzero([one == name for one in classes])
+        queries = np.flatnonzero([class_of_query == name for class_of_query in classes])
         if len(queries) >= _LEAST_OF_CLASS:
             of_class[name] = weigher.of(queries).linear(common.normalizer).combination
     return Chosen(of_class)

@@ -76,8 +76,9 @@ class Fusion:
         """
         if all(map(is_possible, self.of_class.values())):
             return self
-        known = [(row, row.combination) for row in self.rows if row.combination is not None]
-        possible = [(row, one) for row, one in known if is_possible(one)]
+        # A combination that depends on the class of a query has no single configuration.
+        common = [(row, row.combination) for row in self.rows if row.combination is not None]
+        possible = [(row, combination) for row, combination in common if is_possible(combination)]
         if not possible:
             return self
         row, combination = max(possible, key=lambda pair: pair[0].tested)
@@ -91,16 +92,18 @@ class Fusion:
         InputError
             If the systems are not those of `fuse`.
         """
-        given = runs_of(runs)
-        if set(given) != set(self.names):
+        by_name = runs_of(runs)
+        if set(by_name) != set(self.names):
             raise InputError(
-                f"the runs are {', '.join(given)}; those of {', '.join(self.names)} are needed. Name them: "
+                f"the runs are {', '.join(by_name)}; those of {', '.join(self.names)} are needed. Name them: "
                 '{"bm25": run, ...}.'
             )
-        pool = pool_of({name: given[name] for name in self.names})
+        pool = pool_of({name: by_name[name] for name in self.names})
         scores = Chosen(self.of_class).scores(pool, classes_of(pool, classes))
+        # Documents are sorted by query, then by score; equal scores keep the order of the pool.
         query = np.repeat(np.arange(len(pool.query_ids)), np.diff(pool.qptr))
         rows = np.lexsort((-scores, query))
+        # Documents that only runs of weight 0 retrieved have the score -inf, and are left out.
         rows = rows[np.isfinite(scores[rows])]
         qptr = np.searchsorted(query[rows], np.arange(len(pool.query_ids) + 1)).astype(np.int64)
         return Run(tag, pool.query_ids, qptr, object_array(pool.doc_ids[rows]), scores[rows])
@@ -110,6 +113,7 @@ class Fusion:
         """Sentence on whether the chosen method beats the best run, in cross-validation."""
         if self.method == BEST_RUN:
             return "your best run alone; no combination is used"
+        # Only a gain whose interval excludes 0 is shown by the data.
         gain = next(row.over_best_run for row in self.rows if row.method == self.method)
         shown = "shown" if gain.differs and gain.difference > 0.0 else "not shown"
         return (
@@ -120,16 +124,16 @@ class Fusion:
     def tables(self) -> tuple[Table, ...]:
         """Return the single runs and the methods as tables."""
         classes = sorted(self.of_class.keys() - {""})
+        of_classes = "Queries of a class have its weights, all others those of the first column."
         single = Table(
             f"{self.measure} of single runs, {amount(self.n_queries, 'queries')}",
             ("run", self.measure, f"weight in {self.method}", *(f"class {name}" for name in classes)),
             tuple(
-                (name, value, *(self.of_class[of].weights[i] for of in ("", *classes)))
+                (name, value, *(self.of_class[class_name].weights[i] for class_name in ("", *classes)))
                 for i, (name, value) in enumerate(self.runs.items())
             ),
             digits=4,
-            notes=("Queries of a class have its weights, all others those of the first column.",)
-            * bool(classes),
+            notes=(of_classes,) if classes else (),
         )
         gains = [
             [(pair.difference, *pair.interval, PValue(pair.p)) for pair in (row.over_best_run, row.over_rrf)]
@@ -143,6 +147,7 @@ class Fusion:
             "two-sided paired t-test, of each pair alone.",
             f"chosen: {self.verdict}; the highest of several tested values is slightly too high.",
         ]
+        # Two runs have one line of weights, whose best piece is an interval.
         if self.interval is not None:
             low, high = self.interval
             second = self.names[1]
@@ -186,5 +191,5 @@ class Fusion:
 
 def classes_of(pool: Pool, classes: Mapping[Any, Any] | None) -> list[str]:
     """Return the class of every query; "" for queries without one."""
-    known = {} if classes is None else {str(query): str(name) for query, name in classes.items()}
-    return [known.get(query, "") for query in pool.query_ids]
+    class_of = {} if classes is None else {str(query): str(name) for query, name in classes.items()}
+    return [class_of.get(query, "") for query in pool.query_ids]

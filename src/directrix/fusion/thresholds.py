@@ -81,6 +81,7 @@ class RunThresholds:
                 f"the thresholds are those of the runs {' '.join(self.tags)}, and {' '.join(scores.tags)} "
                 "were given; the same runs in the same order are needed."
             )
+        # A value in float32 exceeds a threshold in float64 if it is larger as a float64.
         x = scores.queries(self.form).features
         steps = [np.searchsorted(row, x[:, f].astype(np.float64)) for f, row in enumerate(self.values)]
         return np.where(np.isnan(scores.scores), 0, np.stack(steps, axis=1))
@@ -133,10 +134,12 @@ def write_runs(
     starts = np.cumsum([0, *map(len, thresholds.values)])
     with replacing(path) as file:
         for q, topic in enumerate(topics):
-            part = scores.take([q])
-            steps = thresholds.steps(part)
-            ones = rows_of(np.tile(starts[:-1], part.n_docs), steps.ravel())
+            of_topic = scores.take([q])
+            steps = thresholds.steps(of_topic)
+            # A value that exceeds some thresholds of a run exceeds the first ones, which are consecutive
+            # columns.
+            ones = rows_of(np.tile(starts[:-1], of_topic.n_docs), steps.ravel())
             entries = np.ones(len(ones), np.float32), ones, np.append(0, np.cumsum(steps.sum(axis=1)))
-            features = csr_array(entries, shape=(part.n_docs, int(starts[-1])))
-            rows = replace(part.queries(), features=features, feature_names=None, query_ids=(topic,))
+            features = csr_array(entries, shape=(of_topic.n_docs, int(starts[-1])))
+            rows = replace(of_topic.queries(), features=features, feature_names=None, query_ids=(topic,))
             file.writelines(letor_lines(rows))

@@ -33,6 +33,7 @@ class GroupedRows(NamedTuple):
         )
 
 
+# Number of data sets whose results are kept: training and validation data of some folds.
 _DATA_SETS = 16
 
 
@@ -46,10 +47,10 @@ class Remembering:
 
     def _recall(self, rows: GroupedRows) -> Any:
         """Return the cached result for these rows, or None; cross-validation alternates between its folds."""
-        return next((value for known, value in self._kept if rows.is_same(known)), None)
+        return next((value for earlier, value in self._kept if rows.is_same(earlier)), None)
 
     def _keep(self, rows: GroupedRows, value: Any) -> None:
-        others = tuple(one for one in self._kept if not rows.is_same(one[0]))
+        others = tuple(entry for entry in self._kept if not rows.is_same(entry[0]))
         self._kept = ((rows, value), *others)[:_DATA_SETS]
 
 
@@ -97,7 +98,7 @@ class BoosterObjective(Remembering):
 
     def _objective(self, rows: GroupedRows) -> ScoreObjective:
         q = _queries(rows, adds_gains=getattr(self.surrogate, "adds_gains", False))
-        weights = {"query_weight": rows.query_weight, "doc_weight": rows.doc_weight}
+        weights: dict[str, Any] = {"query_weight": rows.query_weight, "doc_weight": rows.doc_weight}
         return ScoreObjective(q, self.surrogate, **weights).with_share(FIRST_SHARE)
 
 

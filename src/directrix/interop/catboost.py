@@ -12,17 +12,19 @@ from directrix.errors import InputError, MissingExtra
 from directrix.interop.boosters import BoosterObjective, GroupedRows, Value, objective, pointers
 from directrix.models.trees import quietly
 from directrix.parameters import whole
-from directrix.rankers.means import check_choice
+from directrix.rankers.means import check_can_choose
 from directrix.types import Array, Float64Array
 
 __all__ = ["boost", "metric", "objective"]
 
+# Parameters of CatBoost that `boost` sets itself, or has as arguments.
 _OURS = {
     *("loss_function", "objective", "iterations", "num_boost_round", "n_estimators", "num_trees"),
     *("eval_metric", "custom_metric", "use_best_model", "early_stopping_rounds", "od_type", "od_wait"),
     *("od_pval", "boosting_type", "boost_from_average", "leaf_estimation_method"),
     "leaf_estimation_iterations",
 }
+# Parameters of the bins of features, which CatBoost takes when the pool is quantized.
 _BINS = {"border_count", "max_bin", "feature_border_type"}
 # CatBoost keeps labels, here the numbers of rows, in float32, which is exact only up to this integer.
 _MOST_ROWS = 1 << 24
@@ -150,7 +152,7 @@ def boost(  # noqa: PLR0913
     parameters = _settings(params)
     pool = catboost.Pool(X, np.arange(len(rows.labels)))
     pool.quantize(**{name: parameters[name] for name in _BINS & parameters.keys()})
-    judged = None if eval_set is None else _Judged(measure, *eval_set)
+    validation = None if eval_set is None else _Validation(measure, *eval_set)
     scores, trees = np.zeros(len(rows.labels)), []
     for number in range(whole(iterations, "iterations", "boost")):
         step = {"iterations": 1, "random_seed": parameters["random_seed"] + number, "eval_metric": "RMSE"}
@@ -160,9 +162,9 @@ def boost(  # noqa: PLR0913
         booster = catboost.CatBoost(parameters | step | {"loss_function": _Parts(slopes)})
         trees.append(quietly(booster.fit, pool))
         scores = scores + trees[-1].predict(X)
-        if judged is not None and judged.add(trees[-1]) == early_stopping_rounds:
+        if validation is not None and validation.add(trees[-1]) == early_stopping_rounds:
             break
-    kept = trees if judged is None else trees[: judged.best]
+    kept = trees if validation is None else trees[: validation.best]
     return kept[0] if len(kept) == 1 else catboost.sum_models(kept)
 
 
@@ -176,19 +178,19 @@ class _Parts:
         return self
 
     def calc_ders_range(self, _approxes: Any, targets: Any, _weights: Any) -> Array:
-        part: Array = self._slopes[np.asarray(targets, dtype=np.int64)]
-        return part
+        slopes: Array = self._slopes[np.asarray(targets, dtype=np.int64)]
+        return slopes
 
 
-class _Judged:
+class _Validation:
     """Validation data, their scores after every tree, and the best number of trees."""
 
     def __init__(self, measure: Any, X: Any, y: Any, group: Any) -> None:
         self._value, self._X = Value(measure), X
         self._rows = _whole(y, group)
         labels = self._rows.labels
-        judged = Queries.from_arrays(np.zeros((len(labels), 1)), labels, group=self._rows.sizes)
-        check_choice(self._value.measure, judged, "eval_set")
+        q = Queries.from_arrays(np.zeros((len(labels), 1)), labels, group=self._rows.sizes)
+        check_can_choose(self._value.measure, q, "eval_set")
         self._scores, self._n, self.best, self._most = np.zeros(len(self._rows.labels)), 0, 1, -np.inf
 
     def add(self, tree: Any) -> int:
@@ -208,10 +210,10 @@ def _whole(y: Any, group: Any, query_weight: Any = None) -> GroupedRows:
 
 
 def _settings(params: Mapping[str, Any] | None) -> dict[str, Any]:
-    given = dict(params or {})
-    if clash := sorted(_OURS & given.keys()):
+    parameters = dict(params or {})
+    if clash := sorted(_OURS & parameters.keys()):
         raise InputError(
             f"params has {', '.join(clash)}, which this function sets; leave them out, and type iterations=, "
             "eval_set=, measure= and early_stopping_rounds= as arguments."
         )
-    return _DEFAULTS | given
+    return _DEFAULTS | parameters

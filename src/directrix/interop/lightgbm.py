@@ -15,7 +15,7 @@ from directrix.errors import InputError, MissingExtra
 from directrix.interop.boosters import Value, objective, scores_and_rows
 from directrix.measures.names import measure as as_measure
 from directrix.parameters import whole
-from directrix.rankers.means import check_choice, mean_over_queries
+from directrix.rankers.means import check_can_choose, mean_over_queries
 from directrix.types import Float64Array
 
 __all__ = ["dask_arrays", "early_stopping", "metric", "objective"]
@@ -60,8 +60,8 @@ class LightGBMStopping:
         best = int(np.argmax(np.round(self.values, 9)))
         waited = len(self.values) - 1 - best
         if waited >= self.stopping_rounds or env.iteration + 1 == env.end_iteration:
-            found = "valid", self.measure.name, self.values[best], True
-            raise EarlyStopException(env.iteration - waited, [found])
+            result = "valid", self.measure.name, self.values[best], True
+            raise EarlyStopException(env.iteration - waited, [result])
 
     def _begin(self, env: Any) -> None:
         from lightgbm import CVBooster
@@ -75,7 +75,7 @@ class LightGBMStopping:
             # A worker with other files would stop at another tree.
             q.verify()
             q = q.judged()
-        check_choice(self.measure, q, "early_stopping")
+        check_can_choose(self.measure, q, "early_stopping")
         self._features = q.features[:]
         self._ready = self.measure.prepare(q.labels, q.qptr, doc_ids=q.doc_ids)
         self._scores, self.values = np.zeros(q.n_docs), []

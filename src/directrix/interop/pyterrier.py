@@ -54,8 +54,8 @@ class Candidates(pt.Transformer):
         if not texts:
             return topics.assign(docno=[], score=[], rank=[])
         run = self.index.candidates(texts, self.k, **self.options)
-        found = {"qid": np.repeat(np.array(run.query_ids, dtype=object), np.diff(run.qptr))}
-        frame = type(topics)({**found, "docno": run.doc_ids, "score": run.scores})
+        qid = np.repeat(np.array(run.query_ids, dtype=object), np.diff(run.qptr))
+        frame = type(topics)({"qid": qid, "docno": run.doc_ids, "score": run.scores})
         kept = topics.drop(columns=["docno", "score", "rank"], errors="ignore")
         return _ranked(kept.merge(frame, on="qid"))
 

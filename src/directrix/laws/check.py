@@ -237,6 +237,7 @@ def convexifiable(surrogate: Any, rng: np.random.Generator) -> Iterator[str]:
 
 
 def _others(scores: Float64Array, rng: np.random.Generator) -> Iterator[Float64Array]:
+    # Near points test the slope, far ones the shape of the whole function.
     for length in (1e-5, 0.1, 30.0):
         yield scores + length * rng.standard_normal(len(scores))
     yield rng.standard_normal(len(scores))
@@ -281,8 +282,8 @@ def value_is_the_measure(surrogate: Any, rng: np.random.Generator) -> Iterator[s
             yield f"{case.name}: {value} instead of {exact}"
 
 
+# The test of permutations averages over this number of draws of a random surrogate.
 _ORDER_DRAWS = 64
-"""Number of samples over which the test of permutations averages."""
 
 
 class LawBroken(AssertionError):
@@ -430,7 +431,9 @@ def _permuting_documents_permutes_the_gradient(
         # A slope of 0 may become 1e-17 in another order of its sum, so the tolerance has a floor.
         size = np.abs(grad).max() + 1e-6
         limits = 1e-10 * (1.0 + np.abs(value)), np.full(len(grad), 1e-9 * size)
-        error = _moved(_value_and_grad, surrogate, case, order, np.concatenate(limits))
+        error = _moved(
+            lambda drawn, *query: drawn.value_and_grad(*query), surrogate, case, order, np.concatenate(limits)
+        )
         if error > 0.0:
             yield f"{case.name}: value or gradient differ by {error:.1e}"
 
@@ -445,11 +448,6 @@ def _boosting_can_divide_by_the_curvature(surrogate: Any, rng: np.random.Generat
         limits = 1e-12 + 1e-9 * np.abs(_curvature(surrogate, case.scores, case.labels, case.qptr)[1])
         if _moved(_curvature, surrogate, case, order, limits) > 0.0:
             yield f"{case.name}: permuting documents does not permute it"
-
-
-def _value_and_grad(surrogate: Any, *query: Any) -> tuple[Float64Array, FloatArray]:
-    outcome: tuple[Float64Array, FloatArray] = surrogate.value_and_grad(*query)
-    return outcome
 
 
 def _curvature(surrogate: Any, scores: Float64Array, labels: Float64Array, qptr: Int64Array) -> Any:
@@ -556,16 +554,15 @@ def _claims(name: str) -> Callable[[Surrogate], str]:
     return lambda surrogate: "" if name in surrogate.properties else f"{name} is not claimed"
 
 
-def _has_curvature(surrogate: Surrogate) -> str:
-    return "" if hasattr(surrogate, "value_grad_curvature") else "it has no curvature"
-
-
 INVARIANTS: list[tuple[Callable[..., Iterator[str]], Callable[[Surrogate], str]]] = [
     (gradient_is_the_slope, without_function),
     (gradient_sums_to_zero, _claims("shift_invariant")),
     (a_shift_changes_nothing, _claims("shift_invariant")),
     (_permuting_documents_permutes_the_gradient, _always),
-    (_boosting_can_divide_by_the_curvature, _has_curvature),
+    (
+        _boosting_can_divide_by_the_curvature,
+        lambda surrogate: "" if hasattr(surrogate, "value_grad_curvature") else "it has no curvature",
+    ),
     (_a_query_alone_is_as_in_a_batch, _always),
     (_float32_agrees_with_float64, _always),
     (value_in_the_unit_interval, _claims("unit_interval")),

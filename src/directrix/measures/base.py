@@ -24,7 +24,7 @@ from directrix.errors import InputError
 from directrix.measures.convention import Convention, convention
 from directrix.measures.prepared import Prepared, Ranking, Sees, Ties
 from directrix.measures.terms import Between, Form, Terms, curve_through, over_queries, value_of
-from directrix.parameters import Checks, check_fields, option, positive, whole, words_of
+from directrix.parameters import Checks, check_fields, literal_words, option, positive, whole
 from directrix.types import Float64Array, FloatArray, Int64Array
 
 Empty = Literal["zero", "skip", "one"]
@@ -147,7 +147,7 @@ class RankingMeasure(metaclass=_CutByAt):
         NDCG(k=10, gain='linear', discount='log2', ties='trec', empty='zero')
         """
         chosen = convention(tool).fields_for(type(self).__name__, frozenset(f.name for f in fields(self)))
-        words = words_of(type(self))
+        words = literal_words(type(self))
         # ``words`` lists the values that a field allows; a field that is not in it takes any value.
         return replace(self, **{f: v for f, v in chosen.items() if v in words.get(f, (v,))})
 

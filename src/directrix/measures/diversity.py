@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -18,15 +18,6 @@ from directrix.parameters import Checks, number
 from directrix.types import Array, Float64Array, Int64Array
 
 Order = Literal["trec", "order"]
-
-
-class _SubtopicJudgments(NamedTuple):
-    """Arrays that depend on the judgments alone."""
-
-    relevant: Array
-    """Whether a document is relevant for a subtopic, bool (n_docs, n_subtopics)."""
-    norm: Float64Array
-    """Best value of every query (n_queries,)."""
 
 
 class _NoveltyMeasure(RankingMeasure):
@@ -48,20 +39,24 @@ class _NoveltyMeasure(RankingMeasure):
         """Each measure has ideal rankings of its own."""
         return self
 
-    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> _SubtopicJudgments:
-        """Find the relevant subtopics of every document, and the best value of every query."""
+    def from_labels(self, labels: Float64Array, qptr: Int64Array) -> tuple[Array, Float64Array]:
+        """Return which subtopics each document is relevant for, and the best value of every query.
+
+        The first is bool (n_docs, n_subtopics), the second float64 (n_queries,).
+        """
         # A subtopic without a judgment is NaN, which no level exceeds.
         relevant = labels >= float(getattr(self, "rel", 1))
         best = [self._best(relevant[lo:hi]) for lo, hi in pairwise(qptr)]
-        return _SubtopicJudgments(relevant, np.array(best))
+        return relevant, np.array(best)
 
     def of_ranking(self, ranking: Ranking, prepared: Any) -> Float64Array:
         """Return the value of every query of a ranking, whose labels are the rows of the judgments."""
-        value = np.full(len(prepared.norm), self.empty_value)
-        for q in np.flatnonzero(prepared.norm > 0.0):
+        relevant, norm = prepared
+        value = np.full(len(norm), self.empty_value)
+        for q in np.flatnonzero(norm > 0.0):
             lo = ranking.qptr[q]
             rows = ranking.labels[lo : lo + min(ranking.retrieved[q], self.depth)].astype(np.int64)
-            value[q] = self._earned(prepared.relevant[rows]) / prepared.norm[q]
+            value[q] = self._earned(relevant[rows]) / norm[q]
         return value
 
     def _earned(self, relevant: Array) -> float:

@@ -238,7 +238,7 @@ class Prepared:
             self._rows = trec_order(doc_ids, self._qptr)
         # Every chunk has a place for each measure, which one thread fills.
         nothing: list[Any] = [None] * len(self._measures)
-        self._parts = [nothing.copy() for _ in self._chunks[1:]]
+        self._prepared = [nothing.copy() for _ in self._chunks[1:]]
         run_chunks(self._prepare_chunk, len(self._chunks) - 1)
 
     def __call__(self, scores: Any) -> list[Float64Array]:
@@ -267,13 +267,16 @@ class Prepared:
             first, last = self._chunks[chunk], self._chunks[chunk + 1]
             lo, hi = self._qptr[first], self._qptr[last]
             local = self._qptr[first : last + 1] - lo
-            from_labels = self._parts[chunk]
+            from_labels = self._prepared[chunk]
             for (sort_rule, sees), rules in self._sorts.items():
                 by_id = sort_rule == "trec"
+                chosen = np.ascontiguousarray(checked[lo:hi], dtype=np.float64)
                 if by_id:
-                    chosen = self._in_single(checked, lo, hi)
-                else:
-                    chosen = np.ascontiguousarray(checked[lo:hi], dtype=np.float64)
+                    chosen = chosen if self._rows is None else chosen[self._rows[lo:hi] - lo]
+                    # trec_eval reads scores in single precision: nearly equal scores are tied there, and so
+                    # are all beyond its range. Only -inf itself means that a document was not retrieved.
+                    single = np.clip(chosen, -_LARGEST_SINGLE, _LARGEST_SINGLE).astype(np.float32)
+                    chosen = np.where(np.isneginf(chosen), -np.inf, single.astype(np.float64))
                 labels = self._read(sees, lo, hi, by_id=by_id)
                 if sees == "subtopics":
                     # Such a measure ranks numbers of rows, and looks them up in what its `from_labels`
@@ -296,16 +299,6 @@ class Prepared:
     def _read(self, sees: Sees, lo: int, hi: int, *, by_id: bool) -> Float64Array:
         """Return what measures read of a chunk's documents, in the order in which tied ones are ranked."""
         return self._seen[sees][self._rows[lo:hi] if by_id and self._rows is not None else slice(lo, hi)]
-
-    def _in_single(self, scores: FloatArray, lo: int, hi: int) -> Float64Array:
-        rows = np.arange(lo, hi) if self._rows is None else self._rows[lo:hi]
-        # The limits of single precision do not fit into float16, so scores are converted first.
-        chosen = scores[rows].astype(np.float64, copy=False)
-        # trec_eval reads scores in single precision: nearly equal scores are tied there, and so are all
-        # beyond its range. Only -inf itself means that a document was not retrieved.
-        single = np.clip(chosen, -_LARGEST_SINGLE, _LARGEST_SINGLE).astype(np.float32).astype(np.float64)
-        single[np.isneginf(chosen)] = -np.inf
-        return single
 
     def _check_no_ties(self, ranking: Ranking, scores: Float64Array, first: int) -> None:
         """Raise `IdsNeeded` at the first query of a chunk in which retrieved documents tie."""
@@ -336,7 +329,7 @@ class Prepared:
             if key not in by_key:
                 by_id = m.sees == "subtopics" and m.tie_rule == "trec"
                 by_key[key] = m.from_labels(self._read(m.sees, lo, hi, by_id=by_id), local)
-            self._parts[chunk][i] = by_key[key]
+            self._prepared[chunk][i] = by_key[key]
 
 
 def _checked_scores(scores: Any, labels: Float64Array, qptr: Int64Array) -> FloatArray:

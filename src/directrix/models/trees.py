@@ -13,8 +13,9 @@ import numpy as np
 from directrix.data.memory import check_room
 from directrix.errors import InputError, MissingExtra
 from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO, parse_trees, written
+from directrix.models.plans import Planned, plan_of
 from directrix.models.rows import read_only
-from directrix.models.walks import Used, counts_from, means_from, walked
+from directrix.models.walks import counts_from, means_from, walked
 from directrix.schema import check
 from directrix.threads import get_threads
 from directrix.types import Array, Float64Array
@@ -235,13 +236,9 @@ class Trees:
         return tuple(np.unique(self.feature[self.decision & (CATEGORICAL | ZERO | NAN) == 0]).tolist())
 
     @cached_property
-    def used(self) -> Used:
-        """The columns that splits test."""
-        features = np.unique(self.feature)
-        # Features that no split tests have no place, so sparse rows are expanded to the tested columns alone.
-        place = np.full(self.n_features, -1, dtype=np.int32)
-        place[features] = np.arange(len(features))
-        return Used(read_only(place), read_only(place[self.feature]), len(features))
+    def planned(self) -> Planned:
+        """The form in which they are evaluated."""
+        return plan_of(self)
 
     @cached_property
     def sets(self) -> tuple[Array, Array]:

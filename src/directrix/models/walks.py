@@ -2,81 +2,74 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from directrix.data.sparse import absent_values
+from directrix.models.plans import Planned
 from directrix.models.rows import SparseRows, read_only, row_slice
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array
 
-# A chunk of work for a thread has about this number of walks, each of one row down one tree.
-_WALKS_PER_CHUNK = 1 << 14
-# A chunk has at least this number of rows, also for models of very many trees.
-_FEWEST_ROWS = 64
+# A chunk of work for a thread has about this number of walks, each of one row down one tree, and of cells.
+_WALKS_PER_CHUNK, _CELLS_PER_CHUNK = 1 << 18, 1 << 20
+# A chunk has a multiple of this number of rows, also for models of very many trees.
+_FEWEST_ROWS = 128
 _UNKNOWN = np.empty((0, 0), np.uint16)
 _ALL = np.empty(0, np.bool_)
-
-
-class Used(NamedTuple):
-    """Columns that splits test: the position of each feature among them, or -1, and those of the splits."""
-
-    place: Array
-    feature: Array
-    n_columns: int
 
 
 def walked(trees: Any, X: Any, known: Array = _UNKNOWN, moved: Array = _ALL) -> Float64Array:
     """Return the score of every row of an array or a CSR matrix: float64 (n_rows,).
 
-    ``known``, from `_room`, receives the number of the leaf of every row. With ``moved``, bool (n_leaves of
-    all trees,), it has them already, and only rows in these leaves are evaluated.
+    ``known``, from `_room`, receives the place of every row among the values of every tree. With ``moved``,
+    bool (n_trees,), it has them already, and only these trees are evaluated.
     """
     from directrix.models._kernels.trees import add_trees, dense_rows
 
-    scores, used = np.zeros(X.shape[0]), trees.used
-    most = max(_FEWEST_ROWS, _WALKS_PER_CHUNK // max(trees.n_trees, 1))
-    n_rows, n_chunks = len(scores), -(-len(scores) // most)
+    planned: Planned = trees.planned
+    if X.dtype not in planned.thresholds:
+        X = X.astype(np.float64)
+    threshold, n_used = planned.thresholds[X.dtype], len(planned.features)
+    n_rows, scores = X.shape[0], np.zeros(X.shape[0])
+    most = min(_WALKS_PER_CHUNK // max(trees.n_trees, 1), _CELLS_PER_CHUNK // max(n_used, 1))
+    most = max(most // _FEWEST_ROWS, 1) * _FEWEST_ROWS
     # Values that sparse features do not store are those of this row, into which the stored ones are copied.
-    ground = absent_values(X)[used.place >= 0].astype(X.dtype)
+    ground = absent_values(X)[planned.features].astype(X.dtype)
 
     def work(c: int) -> None:
-        lo, hi = c * n_rows // n_chunks, (c + 1) * n_rows // n_chunks
-        rows, feature = row_slice(X, lo, hi), trees.feature
+        lo, hi = c * most, min((c + 1) * most, n_rows)
+        rows, features = row_slice(X, lo, hi), planned.features
         if isinstance(rows, SparseRows):
-            stored, feature = rows[:3], used.feature
+            stored, features = rows[:3], planned.positions
             rows = np.tile(ground, (hi - lo, 1))
-            dense_rows(*stored, used.place, rows)
+            dense_rows(*stored, planned.place, rows)
             rows = read_only(rows)
-        splits = trees.threshold, trees.decision, trees.left, trees.right
-        to = known[lo:hi], moved, scores[lo:hi]
-        add_trees(rows, trees.split_ptr, feature, *splits, trees.leaf, *trees.sets, *to)
+        add_trees(rows, features, planned.plan, threshold, known, moved, lo, scores)
 
     if trees.n_trees:
-        run_chunks(work, n_chunks)
+        run_chunks(work, -(-n_rows // most))
     return scores
 
 
 class RememberedWalks:
-    """Rows with known leaves: after a change of few columns, only some rows are evaluated again.
+    """Rows with known leaves: after a change of few columns, only some trees are evaluated again.
 
-    A row is evaluated again in a tree if a split on its path tests a changed column. Every row and tree takes
-    2 bytes, or 4 for trees of more than 65,536 leaves. Scores have the bits of `Trees.predict`.
+    These are the trees that test a changed column. Every row and tree takes 2 bytes, or 4 for trees of very
+    many leaves. Scores have the bits of `Trees.predict`.
     """
 
     def __init__(self, trees: Any, X: Array) -> None:
         self._trees, self._known = trees, _room(trees, len(X))
         walked(trees, X, self._known)
-        split, self._leaf = ways(trees)
-        self._column = trees.feature[split]
 
     def after(self, X: Array, columns: Array) -> Float64Array:
         """Return the scores of the rows, if no other columns have changed: float64 (n_rows,)."""
-        moved = np.zeros(len(self._trees.leaf), dtype=np.bool_)
-        # A leaf stays right for a row unless a split above it tests a changed column.
-        moved[self._leaf[np.isin(self._column, columns)]] = True
-        return walked(self._trees, X, self._known, moved)
+        trees, moved = self._trees, np.zeros(self._trees.n_trees, dtype=np.bool_)
+        splits = np.flatnonzero(np.isin(trees.feature, columns))
+        moved[np.searchsorted(trees.split_ptr, splits, side="right") - 1] = True
+        return walked(trees, X, self._known, moved)
 
 
 def ways(trees: Any) -> tuple[Array, Array]:
@@ -106,14 +99,12 @@ def ways(trees: Any) -> tuple[Array, Array]:
 
 def row_counts(trees: Any, X: Any) -> tuple[Array, Array]:
     """Return the number of rows that reach every split and every leaf, at least 1 for each leaf."""
-    reached = _room(trees, X.shape[0])
-    walked(trees, X, reached)
-    # The leaves of a tree are numbered from 0; this is the position of its first leaf among those of all
-    # trees.
-    first = trees.split_ptr[:-1] + np.arange(trees.n_trees)
-    return counts_from(
-        trees, np.maximum(np.bincount((reached + first).ravel(), minlength=len(trees.leaf)), 1)
-    )
+    places = _room(trees, X.shape[0])
+    walked(trees, X, places)
+    planned: Planned = trees.planned
+    reached = np.bincount((places + planned.plan.value_ptr[:-1, None]).ravel(), minlength=len(planned.leaf))
+    leaves = np.bincount(planned.leaf, reached, len(trees.leaf)).astype(np.int64)
+    return counts_from(trees, np.maximum(leaves, 1))
 
 
 def counts_from(trees: Any, leaves: Array) -> tuple[Array, Array]:
@@ -131,6 +122,6 @@ def means_from(trees: Any, counts: tuple[Array, Array]) -> Float64Array:
 
 
 def _room(trees: Any, n_rows: int) -> Array:
-    """An array for the number of the leaf of every row in every tree (n_rows, n_trees)."""
-    is_small = trees.n_leaves.max(initial=1) <= np.iinfo(np.uint16).max + 1
-    return np.empty((n_rows, trees.n_trees), np.uint16 if is_small else np.int32)
+    """An array for the place of every row among the values of every tree (n_trees, n_rows)."""
+    most = np.diff(trees.planned.plan.value_ptr).max(initial=1)
+    return np.empty((trees.n_trees, n_rows), np.uint16 if most <= np.iinfo(np.uint16).max + 1 else np.int32)

@@ -23,7 +23,7 @@ from directrix.objectives.penalty import L2
 from directrix.objectives.source import Memory, with_noise_of
 from directrix.surrogates.base import KernelSurrogate, kernel_surrogate, writable
 from directrix.surrogates.lambdas import Lambda
-from directrix.types import Float64Array, Int64Array, Model, Surrogate, is_sparse
+from directrix.types import Float64Array, Int64Array, Surrogate, is_sparse
 
 
 def fused_epoch(
@@ -40,13 +40,22 @@ def fused_epoch(
     The result equals that of batches one after another (`Memory.batches_of`) up to rounding.
     """
     is_dense = isinstance(source, Memory) and not is_sparse(source.queries.features)
-    if not is_dense or kernel_surrogate(surrogate) is not surrogate:
+    kernel = kernel_surrogate(surrogate)
+    if not is_dense or kernel is not surrogate:
         return None
     center = np.zeros_like(params) if penalty.center is None else writable(penalty.center)
-    steps = float(rate), float(penalty.strength), center
-    if isinstance(surrogate, Lambda) and _is_small(source.model):
+    steps, model = (float(rate), float(penalty.strength), center), source.model
+    is_linear = type(model) is LinearModel
+    # The kernels of LambdaRank also train networks of one hidden layer without dropout.
+    if isinstance(model, MLPModel):
+        has_lambda_kernel = len(model.hidden) == 1 and not model.residual and not model.dropout
+    else:
+        has_lambda_kernel = is_linear
+    if isinstance(surrogate, Lambda) and has_lambda_kernel:
         return _lambda_epoch(source, surrogate, params, order, steps) if batch == 1 else None
-    if type(source.model) is not LinearModel or not _is_one_chunk(surrogate):
+    # The compiled chunk, with whole prepared arrays, must do all that `KernelSurrogate.fill` does.
+    does_all = kernel.compiled and kernel.entries and type(kernel).fill is KernelSurrogate.fill
+    if not (is_linear and does_all):
         return None
     usual = batch * source.queries.n_docs / source.queries.n_queries
     # For large batches, several threads are faster than one kernel.
@@ -55,19 +64,6 @@ def fused_epoch(
     return _linear_epoch(
         source, with_noise_of(order, surrogate), params, order, min(batch, len(order)), steps
     )
-
-
-def _is_one_chunk(surrogate: Any) -> bool:
-    """Whether the compiled chunk, with whole prepared arrays, does all that `KernelSurrogate.fill` does."""
-    has_chunk = bool(surrogate.compiled and surrogate.entries)
-    return has_chunk and type(surrogate).fill is KernelSurrogate.fill
-
-
-def _is_small(model: Model) -> bool:
-    """Whether a model is linear, or a network of one hidden layer without dropout."""
-    if isinstance(model, MLPModel):
-        return len(model.hidden) == 1 and not model.residual and not model.dropout
-    return type(model) is LinearModel
 
 
 def _linear_epoch(

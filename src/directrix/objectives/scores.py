@@ -7,7 +7,7 @@ to minus the gradient there, in steps that the curvature sets (one Newton step p
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,46 +23,56 @@ _DEAD = 1e-12
 """Largest absolute gradient at equal scores that counts as no slope, in 1 / units of score."""
 
 
-class ScoreObjective:
-    r"""Loss :math:`-\sum_q v_q S_q(s) / \sum_q v_q`, its gradient, and a positive diagonal for Newton steps.
+class ScoreLoss:
+    """The surrogate of a loss of scores, without data: those of shards stay where they are."""
 
-    Arguments and errors are those of `make_objective`.
-    """
-
-    def __init__(
-        self, queries: Queries, surrogate: Surrogate, *, query_weight: Any = None, doc_weight: Any = None
-    ) -> None:
-        check_gains(queries, surrogate)
-        self.queries = queries
-        weight = weights_of(query_weight, queries.n_queries, "query_weight", "query")
-        self._weight = weight / weight.sum()
-        self._qptr = writable(queries.qptr)
-        if doc_weight is not None:
-            doc_weight = weights_of(doc_weight, queries.n_docs, "doc_weight", "document")
+    def __init__(self, surrogate: Surrogate) -> None:
         self.surrogate = surrogate
         self._surrogate = kernel_surrogate(surrogate)
-        self._prepared = self._surrogate.prepare(queries.labels, queries.qptr, doc_weight)
 
-    def at(self, smoothing: float) -> ScoreObjective:
-        """Return the same objective with the surrogate at another smoothing."""
+    def of(self, surrogate: Surrogate) -> Self:
+        """Return the loss with another surrogate, for which the same data were prepared."""
         other = copy.copy(self)
-        other.surrogate = self.surrogate.at(smoothing)  # type: ignore[attr-defined]
-        other._surrogate = kernel_surrogate(other.surrogate)
+        other.surrogate, other._surrogate = surrogate, kernel_surrogate(surrogate)
         return other
 
-    def with_share(self, share: float) -> ScoreObjective:
+    def at(self, smoothing: float) -> Self:
+        """Return the same loss with the surrogate at another smoothing."""
+        return self.of(self.surrogate.at(smoothing))  # type: ignore[attr-defined]
+
+    def with_share(self, share: float) -> Self:
         """Return a copy with `KernelSurrogate.with_share`, or itself; SmoothRank begins with a regression."""
         surrogate = self._surrogate.with_share(share)
         if surrogate is self._surrogate or self._surrogate.stationary_at_ties:
             return self
-        other = copy.copy(self)
-        other.surrogate = other._surrogate = surrogate
-        return other
+        return self.of(surrogate)
 
-    def _centered_gains(self) -> Float64Array:
-        gain, sizes = gains_of(self.queries), np.diff(self._qptr)
-        centered: Float64Array = gain - np.repeat(query_sums(gain, self._qptr) / np.maximum(sizes, 1), sizes)
-        return centered
+
+class ScoreObjective(ScoreLoss):
+    r"""Loss :math:`-\sum_q v_q S_q(s) / \sum_q v_q`, its gradient, and a positive diagonal for Newton steps.
+
+    Arguments and errors are those of `make_objective`; ``n_queries`` is the number of queries in the mean if
+    these are only some of them, with equal weights.
+    """
+
+    def __init__(
+        self,
+        queries: Queries,
+        surrogate: Surrogate,
+        *,
+        query_weight: Any = None,
+        doc_weight: Any = None,
+        n_queries: int | None = None,
+    ) -> None:
+        check_gains(queries, surrogate)
+        super().__init__(surrogate)
+        self.queries = queries
+        weight = weights_of(query_weight, queries.n_queries, "query_weight", "query")
+        self._weight = weight / (n_queries or weight.sum())
+        self._qptr = writable(queries.qptr)
+        if doc_weight is not None:
+            doc_weight = weights_of(doc_weight, queries.n_docs, "doc_weight", "document")
+        self._prepared = self._surrogate.prepare(queries.labels, queries.qptr, doc_weight)
 
     def value_grad_curvature(
         self, scores: Float64Array, *draw: int
@@ -83,7 +93,9 @@ class ScoreObjective:
         if not scores.any() and is_dead(grad, self.queries):
             if not surrogate.stationary_at_ties:
                 warn_of_dead_start(self.surrogate, "Only the first tree learns, from the gains of the labels")
-            grad = self._centered_gains()
+            # The slope of a regression is the gain of a document minus the mean of its query.
+            gain, sizes = gains_of(self.queries), np.diff(qptr)
+            grad = gain - np.repeat(query_sums(gain, qptr) / np.maximum(sizes, 1), sizes)
             curvature = spread_curvature(grad, qptr, surrogate.steepness)
         factor = np.repeat(self._weight, np.diff(qptr))
         return -float(self._weight @ value), -factor * grad, factor * curvature

@@ -333,8 +333,9 @@ class Memory(InParts):
         # Without known entries, or with rows that the model prepares, nothing can be sliced: every query is a
         # part.
         if entries is None or hasattr(self.model, "prepare"):
+            self._single.update({q: self.part(q, q + 1) for q in order.tolist() if q not in self._single})
             return lambda first, last: [
-                self._single_part(int(q))._replace(place=first + i) for i, q in enumerate(order[first:last])
+                self._single[q]._replace(place=first + i) for i, q in enumerate(order[first:last].tolist())
             ]
         whole, rows_between = self.whole, self._row_runs()
         starts, ends = whole.qptr[order], whole.qptr[order + 1]
@@ -374,11 +375,6 @@ class Memory(InParts):
             return row_slice(X[rows], 0, len(rows))
 
         return copied
-
-    def _single_part(self, q: int) -> Part:
-        if q not in self._single:
-            self._single[q] = self.part(q, q + 1)
-        return self._single[q]
 
 
 def epoch_seed(order: Int64Array) -> int:

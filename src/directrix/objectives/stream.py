@@ -78,9 +78,15 @@ class Stream(InParts):
 
     def epoch(self, order: Int64Array, steps: Callable[[Memory, Int64Array], float]) -> float:
         """Return the mean loss of ``steps`` over the blocks, each with the weight of its queries."""
-        loss = 0.0
-        for run, queries, rows in self._blocks_of(self.reading_order(order)):
-            loss += steps(self._memory(queries, rows), run - queries[0]) * len(run)
+        order = self.reading_order(order)
+        block = self._block_of(order)
+        # Each run of the order within one block is trained on while the features of that block are in memory.
+        cuts = np.flatnonzero(np.diff(block)) + 1
+        bounds = [(int(self._starts[b]), int(self._starts[b + 1])) for b in block[np.append(0, cuts)]]
+        qptr, loss = self.queries.qptr, 0.0
+        read = self.queries.features.spans([(int(qptr[a]), int(qptr[b])) for a, b in bounds])
+        for run, (first, last), rows in zip(np.split(order, cuts), bounds, read, strict=True):
+            loss += steps(self._memory(np.arange(first, last), rows), run - first) * len(run)
         return loss / len(order)
 
     def reading_order(self, order: Int64Array) -> Int64Array:
@@ -103,15 +109,6 @@ class Stream(InParts):
     def _block_of(self, queries: Int64Array) -> Int64Array:
         block: Int64Array = np.searchsorted(self._starts, queries, side="right") - 1
         return block
-
-    def _blocks_of(self, order: Int64Array) -> Iterator[tuple[Int64Array, Int64Array, Array]]:
-        """Yield every run of ``order`` within one block, with all queries of the block and its features."""
-        block = self._block_of(order)
-        cuts = np.flatnonzero(np.diff(block)) + 1
-        bounds = [(int(self._starts[b]), int(self._starts[b + 1])) for b in block[np.append(0, cuts)]]
-        qptr = self.queries.qptr
-        read = self.queries.features.spans([(int(qptr[a]), int(qptr[b])) for a, b in bounds])
-        return zip(np.split(order, cuts), (np.arange(a, b) for a, b in bounds), read, strict=True)
 
     def _memory(self, queries: Int64Array, rows: Array) -> Memory:
         """Some queries, whose features are ``rows``, in memory; their weights keep the mean of all."""

@@ -27,7 +27,7 @@ PAPERS = {
 def find_paper(name: str) -> Paper[Any, Any]:
     """Return the paper with a name in `PAPERS`; `InputError` for other names."""
     if name not in PAPERS:
-        known = "; ".join(f"{key}: {about}" for key, about in PAPERS.items())
-        raise InputError(f"{name!r} is not the name of a paper. Give one of these. {known}.")
-    found: Paper[Any, Any] = importlib.import_module(f"directrix.papers.{name}_page").PAPER
-    return found
+        names = "; ".join(f"{key}: {about}" for key, about in PAPERS.items())
+        raise InputError(f"{name!r} is not the name of a paper. Give one of these. {names}.")
+    paper: Paper[Any, Any] = importlib.import_module(f"directrix.papers.{name}_page").PAPER
+    return paper

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,23 +43,30 @@ CURVE = "the mean of nDCG@1 to nDCG@10"
 CHOSEN_BY = measure("nDCG@50")
 """As in the paper; ties count by expectation, because LETOR's script rewards the order of the file."""
 _NDCG = tuple(f"nDCG@{k}" for k in range(1, 11))
-_MEASURES = (*_NDCG, "AP")  # of the paper's figures, by the rules of LETOR 3.0's script
+# The paper's figures show these measures, by the rules of LETOR 3.0's script.
+_MEASURES = (*_NDCG, "AP")
+# Validation chooses the settings of these methods by AP, and those of all others by `CHOSEN_BY`.
 _BY_AP = ("SmoothAP", "SVMMap", "AdaRank-MAP", "RankBoost", "FRank")
 _TRUNCATED = f"{LINEAR}, k = "
-_TOP = 10  # documents of a ranking that are kept
-_K = 50  # documents that count, in training and in CHOSEN_BY
-_FURTHER = 200  # iterations of the other optimizer
+# The number of documents to keep of a ranking.
+_TOP = 10
+# The number of documents that count in training and in `CHOSEN_BY`.
+_K = 50
+# The maximum number of iterations of the other optimizer.
+_FURTHER = 200
 
 
 @dataclass(frozen=True)
 class SmoothingPath:
     """Sequence of smoothings of a training run."""
 
-    # smoothings; equal = no annealing
+    # The smoothing falls from the first value to the last. Equal values mean that there is no annealing.
     first: float
     last: float
-    l2: float  # of the penalty towards the regression start
-    iterations: int  # of conjugate gradients in a round
+    # The weight of the penalty towards the regression start.
+    l2: float
+    # Iterations of conjugate gradients in a round.
+    iterations: int
 
     @property
     def smoothings(self) -> list[float]:
@@ -67,8 +75,8 @@ class SmoothingPath:
 
     def cell(self, name: str, fold: Split) -> Cell:
         """Return the training run on a fold of a collection."""
-        settings = f"{self.first:g} {self.last:g} {self.l2:g} {self.iterations}"
-        key = ("smoothing", name, settings, fold.name, fold.digest[7:19])
+        values = f"{self.first:g} {self.last:g} {self.l2:g} {self.iterations}"
+        key = ("smoothing", name, values, fold.name, fold.digest[7:19])
         return Cell(key, _follow, (fold, self))
 
 
@@ -76,18 +84,23 @@ class SmoothingPath:
 class PathResult:
     """Values of a path on all folds; round 0 is the start."""
 
-    sigmas: Float64Array  # (n_rounds,): smoothing of each round after the start
-    # (n_folds, n_rounds + 1): SmoothNDCG@50 of the training queries at the last smoothing, minus the penalty:
-    # the objective
+    # The smoothing of each round after the start, float64 (n_rounds,).
+    sigmas: Float64Array
+    # The objective, float64 (n_folds, n_rounds + 1): SmoothNDCG@50 of the training queries at the last
+    # smoothing, minus the penalty.
     surrogate: Float64Array
-    # (n_folds, n_rounds + 1): nDCG@50, means over queries
+    # The means of nDCG@50 over the queries, float64 (n_folds, n_rounds + 1).
     train: Float64Array
     valid: Float64Array
-    test: Float64Array  # (n_rounds + 1, n_test_queries): nDCG@50 of every test query, fold after fold
-    fold_of: Int64Array  # (n_test_queries,): number of each test query's fold
-    # (n_folds,): the objective after L-BFGS, another optimizer, has started from the end of the path
+    # nDCG@50 of every test query, fold after fold, float64 (n_rounds + 1, n_test_queries).
+    test: Float64Array
+    # The number of each test query's fold, int64 (n_test_queries,).
+    fold_of: Int64Array
+    # The objective after another optimizer, L-BFGS, has started from the end of the path; float64
+    # (n_folds,).
     further: Float64Array
-    statuses: dict[str, int]  # number of rounds by the status of their training
+    # The number of rounds by the status of their training.
+    statuses: dict[str, int]
 
     @property
     def chosen(self) -> Int64Array:
@@ -150,19 +163,20 @@ def _values(q: Queries, params: Float64Array) -> Float64Array:
 def path_result(path: SmoothingPath, results: Sequence[Any]) -> PathResult:
     """Return the results of a path from its finished cells, one for each fold."""
 
-    def by_fold(key: str) -> Float64Array:  # JSON has null for NaN, which NumPy reads as NaN
-        return np.array([[row[key] for row in one["rows"]] for one in results], dtype=np.float64)
+    # JSON has null for NaN. NumPy reads it as NaN again.
+    def by_fold(key: str) -> Float64Array:
+        return np.array([[row[key] for row in fold["rows"]] for fold in results], dtype=np.float64)
 
-    sizes = [len(one["rows"][0]["test"]) for one in results]
+    sizes = [len(fold["rows"][0]["test"]) for fold in results]
     return PathResult(
         sigmas=np.array(path.smoothings),
         surrogate=by_fold("surrogate"),
         train=by_fold("train"),
         valid=by_fold("valid"),
-        test=np.concatenate([[row["test"] for row in one["rows"]] for one in results], axis=1),
+        test=np.concatenate([[row["test"] for row in fold["rows"]] for fold in results], axis=1),
         fold_of=np.repeat(np.arange(len(results)), sizes),
-        further=np.array([one["further"] for one in results]),
-        statuses=dict(Counter(end for one in results for end in one["ends"])),
+        further=np.array([fold["further"] for fold in results]),
+        statuses=dict(Counter(end for fold in results for end in fold["ends"])),
     )
 
 
@@ -172,21 +186,26 @@ class Chapelle2010(Experiment):
 
     letor: ClassVar[Sequence[str]] = (*LETOR3, "MQ2008")
 
-    # methods that SmoothNDCG is compared with
+    # The methods that SmoothNDCG is compared with.
     baselines: tuple[str, ...] = (
         *("SmoothAP", "SoftNDCG", "RankSVM", "Regression", "SVMMap", "ListNet", "AdaRank-NDCG"),
         *("AdaRank-MAP", "RankBoost", "FRank", "CoordinateAscent"),
     )
-    # of SmoothNDCG and SmoothAP: weights of the penalty towards the regression start
+    # The grid of SmoothNDCG and SmoothAP: weights of the penalty towards the regression start.
     l2: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)
-    # ends of the annealing
+    # The annealing begins and ends at these smoothings.
     sigma_first: float = 64.0
     sigma_last: float = 1 / 64
-    iterations: int = 50  # of conjugate gradients in a round
-    truncations: tuple[int | None, ...] = (1, 3, 5, 10, 20, None)  # cut-offs k to train with
-    path_l2: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)  # penalties of the paths of smoothing
-    collections: int | None = None  # number of collections to run; None = all that the data folder holds
-    folds: int | None = None  # number of folds of each; None = all
+    # Iterations of conjugate gradients in a round.
+    iterations: int = 50
+    # The cut-offs k to train with, where None counts all documents.
+    truncations: tuple[int | None, ...] = (1, 3, 5, 10, 20, None)
+    # The penalties of the paths of smoothing.
+    path_l2: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)
+    # The number of collections to run. None runs all that the data folder holds.
+    collections: int | None = None
+    # The number of folds of each collection, where None keeps all.
+    folds: int | None = None
 
     @property
     def rounds(self) -> int:
@@ -241,15 +260,16 @@ class Chapelle2010(Experiment):
         paths = {path: [path.cell(first.name, split) for split in first.splits] for path in self.paths}
         key = ("theory", first.name, first.first.digest[7:19])
         theory = Cell(key, _theory, (first.splits[0], self.whole_path.smoothings, self.seed))
-        cells = [*(cell for of in paths.values() for cell in of), theory]
+        cells = [*chain.from_iterable(paths.values()), theory]
         done: Cells = work.cells("paths of smoothing", cells)
         options: dict[str, Any] = {"select": CHOSEN_BY, "convention": "letor3", "keep_top": _TOP}
         options["seed"] = self.seed
         compared = {}
-        for name, one in data.items():
-            rows = self.entries(is_first=one is first)
-            compared[name] = Compared(one, work.cross_validate(name, one.splits, rows, _MEASURES, **options))
-        followed = {path: path_result(path, [done[cell.key] for cell in of]) for path, of in paths.items()}
+        for name, collection in data.items():
+            rows = self.entries(is_first=collection is first)
+            cross_validation = work.cross_validate(name, collection.splits, rows, _MEASURES, **options)
+            compared[name] = Compared(collection, cross_validation)
+        followed = {path: path_result(path, [done[cell.key] for cell in run]) for path, run in paths.items()}
         return SmoothedResults(self, compared, followed, Theory(**done[key]))
 
 
@@ -258,7 +278,8 @@ class SmoothedResults(Results[Chapelle2010, Compared]):
     """All results; except for ``collections``, they are on the first collection."""
 
     paths: Mapping[SmoothingPath, PathResult]
-    theory: Theory  # on its first fold
+    # The theory is computed on the first fold.
+    theory: Theory
 
     @property
     def first(self) -> Compared:
@@ -301,9 +322,12 @@ def curve(compared: CrossValidation, entry: str) -> Float64Array:
 
 # the statements of Sections 5.1 to 5.4 on scores and trainings, as numbers
 
+# The lists of the theory have these labels, and random scores.
 _LABELS = np.array([2.0, 0.0, 1.0, 0.0, 2.0, 1.0, 0.0, 0.0])
 _QPTR = np.array([0, len(_LABELS)])
+# The ranking hardly counts at this smoothing, so it stands for an infinite one.
 _INFINITE = 2.0**40
+# The trainings of the theory use at most this number of queries.
 _N_QUERIES = 20
 
 
@@ -311,29 +335,32 @@ _N_QUERIES = 20
 class Theory:
     """Numbers that show whether the statements of the theory hold."""
 
-    # gap^2 / sigma, where gap is the smallest difference of two scores of a list; means over lists of
-    # abs(SmoothNDCG - nDCG) and of its bound
+    # Values of gap^2 / sigma, where gap is the smallest difference of two scores of a list. The errors are
+    # means over lists of abs(SmoothNDCG - nDCG), and the bounds are means of its bound.
     steps: list[float]
     errors: list[float]
     bounds: list[float]
-    is_bounded: bool  # whether no error is above its bound
-    # slope of -log(error) over gap^2 / sigma from 16 to 24, smallest of the lists: 1 or more by Sect. 5.1.
+    # Whether no error is above its bound.
+    is_bounded: bool
+    # The slope of -log(error) over gap^2 / sigma from 16 to 24, the smallest of the lists. By Sect. 5.1 it
+    # is 1 or more.
     rate: float
-    # largest difference of gradient(c s, c^2 sigma) and gradient(s, sigma) / c, relative: then the largest
-    # gradient grows as 1 / sqrt(sigma), Sect. 5.2.
+    # The largest relative difference of gradient(c s, c^2 sigma) and gradient(s, sigma) / c. If it is 0, the
+    # largest gradient grows as 1 / sqrt(sigma), see Sect. 5.2.
     scaled_gradient: float
-    # largest sum of a gradient's magnitudes over its bound of Sect. 5.2
+    # The largest sum of a gradient's magnitudes over its bound of Sect. 5.2.
     steepest: float
-    # bound of Theorem 1 at each sigma of an annealing, for weights of the length of w0
+    # The bound of Theorem 1 at each sigma of an annealing, for weights of the length of w0.
     gaps: list[float]
-    # largest distance to w0, over the length of w0, of trainings at sigma = 2^40 from random starts whose
-    # distance from w0 is that of 0: Sect. 5.3.
+    # Trainings at sigma = 2^40 start at random weights, as far from w0 as 0 is. This is their largest final
+    # distance to w0 over the length of w0, see Sect. 5.3.
     moved: float
-    unregularized: float  # largest difference of SmoothNDCG between these starts
-    # largest difference of the losses at (sigma, lambda) of w and at (c^2 sigma, lambda / c^2) of c w, with
-    # the penalty towards 0: Sect. 5.4.
+    # The largest difference of SmoothNDCG between these starts.
+    unregularized: float
+    # The largest difference of the losses at (sigma, lambda) of w and at (c^2 sigma, lambda / c^2) of c w,
+    # with the penalty towards 0, see Sect. 5.4.
     rescaled_value: float
-    # largest component of the first gradient at its minimum w, and of the second, times c, at c w
+    # The largest component of the first gradient at its minimum w, and of the second, times c, at c w.
     own_gradient: float
     rescaled_gradient: float
 
@@ -343,10 +370,19 @@ def check_theory(train: Queries, sigmas: Sequence[float], seed: int) -> Theory:
     rng = np.random.default_rng(seed)
     lists = [rng.permutation(len(_LABELS)) + 0.3 * rng.random(len(_LABELS)) for _ in range(20)]
     few = train.take(range(min(_N_QUERIES, train.n_queries)))
+    scaled, steepness = [], []
+    for scores in lists:
+        gradient = _smooth(scores, 0.5)[1]
+        for c in (0.1, 3.0, 50.0):
+            difference = c * _smooth(c * scores, 0.5 * c**2)[1] - gradient
+            scaled.append(float(np.abs(difference).max() / np.abs(gradient).max()))
+        for sigma in (1e-2, 1.0, 1e2):
+            total = float(np.abs(_smooth(scores, sigma)[1]).sum())
+            steepness.append(total / smooth_ndcg_lipschitz(len(_LABELS), sigma))
     return Theory(
         **_errors(lists),
-        scaled_gradient=max(_scaled(scores, c) for scores in lists for c in (0.1, 3.0, 50.0)),
-        steepest=max(_steepness(scores, sigma) for scores in lists for sigma in (1e-2, 1.0, 1e2)),
+        scaled_gradient=max(scaled),
+        steepest=max(steepness),
         gaps=_gaps(train, sigmas),
         **_at_infinity(few, rng),
         **_rescaled(few),
@@ -364,7 +400,8 @@ def _smooth(scores: Float64Array, sigma: float) -> tuple[float, FloatArray]:
 
 
 def _errors(lists: list[Float64Array]) -> dict[str, Any]:
-    steps = np.arange(1.0, 25.0)  # gap^2 / sigma
+    # These are the values of gap^2 / sigma.
+    steps = np.arange(1.0, 25.0)
     errors = np.empty((len(lists), len(steps)))
     bounds = np.empty_like(errors)
     for i, scores in enumerate(lists):
@@ -374,7 +411,7 @@ def _errors(lists: list[Float64Array]) -> dict[str, Any]:
             errors[i, j] = abs(_smooth(scores, squared / step)[0] - exact)
             bounds[i, j] = smooth_ndcg_bound(scores, _LABELS, squared / step)
     tail = steps >= 16.0
-    slopes = [np.polyfit(steps[tail], np.log(each[tail]), 1)[0] for each in errors]
+    slopes = [np.polyfit(steps[tail], np.log(row[tail]), 1)[0] for row in errors]
     return {
         "steps": steps.tolist(),
         "errors": errors.mean(axis=0).tolist(),
@@ -384,20 +421,11 @@ def _errors(lists: list[Float64Array]) -> dict[str, Any]:
     }
 
 
-def _scaled(scores: Float64Array, c: float) -> float:
-    (_, gradient), (_, longer) = _smooth(scores, 0.5), _smooth(c * scores, 0.5 * c**2)
-    return float(np.abs(c * longer - gradient).max() / np.abs(gradient).max())
-
-
-def _steepness(scores: Float64Array, sigma: float) -> float:
-    _, gradient = _smooth(scores, sigma)
-    return float(np.abs(gradient).sum()) / smooth_ndcg_lipschitz(len(_LABELS), sigma)
-
-
 def _gaps(train: Queries, sigmas: Sequence[float]) -> list[float]:
     """Bound of Theorem 1 at each sigma, for weights of the length of the regression start."""
     longest = int(np.diff(train.qptr).max())
-    x: Any = train.features  # dense or CSR
+    # The features are a dense array or a CSR matrix.
+    x: Any = train.features
     squares = (x.multiply(x) if hasattr(x, "multiply") else np.square(x)).sum(axis=1)
     sizes = {
         "norm": float(np.linalg.norm(regression_start(train))),
@@ -433,14 +461,14 @@ def smooth_rescaled(sigma: float, l2: float, scale: float) -> tuple[float, float
 
 def _rescaled(train: Queries) -> dict[str, Any]:
     c, sigma, l2 = 3.0, 1.0, 1e-2
-    one = linear_objective(train, SmoothNDCG(sigma, _K), l2)
+    original = linear_objective(train, SmoothNDCG(sigma, _K), l2)
     sigma, l2 = smooth_rescaled(sigma, l2, c)
-    other = linear_objective(train, SmoothNDCG(sigma, _K), l2)
-    w = LBFGS(max_iter=500).minimize(one, regression_start(train)).params
+    rescaled = linear_objective(train, SmoothNDCG(sigma, _K), l2)
+    w = LBFGS(max_iter=500).minimize(original, regression_start(train)).params
     points = [w, np.zeros_like(w), regression_start(train)]
-    values = [abs(one.value_and_grad(p)[0] - other.value_and_grad(c * p)[0]) for p in points]
+    values = [abs(original.value_and_grad(p)[0] - rescaled.value_and_grad(c * p)[0]) for p in points]
     return {
         "rescaled_value": max(values),
-        "own_gradient": float(np.abs(one.value_and_grad(w)[1]).max()),
-        "rescaled_gradient": float(np.abs(c * other.value_and_grad(c * w)[1]).max()),
+        "own_gradient": float(np.abs(original.value_and_grad(w)[1]).max()),
+        "rescaled_gradient": float(np.abs(c * rescaled.value_and_grad(c * w)[1]).max()),
     }

@@ -32,11 +32,16 @@ from directrix.tables import Table, Value
 WORDS = Words.of("chapelle2010")
 _SHOWN = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP")
 _SOFT = "SoftNDCG"
-_COMPARED = (LINEAR, _SOFT, "RankSVM", "Regression", *LISTWISE, "RankBoost", "FRank")  # in the paper
-_NEARLY = 0.05  # of a rate
-_LITTLE = 0.05  # of a rise
-_ROUNDING = 1e-6  # of float32 features
-_LINES = 6  # of rivals in a figure: more cannot be told apart
+# The paper compares these methods.
+_COMPARED = (LINEAR, _SOFT, "RankSVM", "Regression", *LISTWISE, "RankBoost", "FRank")
+# A rate counts as 1 if it is below 1 by at most this.
+_NEARLY = 0.05
+# A further optimizer gains little if its gain is at most this share of that of the annealing.
+_LITTLE = 0.05
+# Features are float32, so equal values may differ by this.
+_ROUNDING = 1e-6
+# The number of rivals in a figure. More lines cannot be told apart.
+_LINES = 6
 
 
 # claims
@@ -52,8 +57,8 @@ def _claims(results: SmoothedResults) -> Iterator[Claim]:
 
 
 def _of_paths(results: SmoothedResults) -> Iterator[Claim]:
-    settings = results.settings
-    full, at_once = (results.paths[path] for path in (settings.whole_path, settings.at_once))
+    experiment = results.settings
+    full, at_once = (results.paths[path] for path in (experiment.whole_path, experiment.at_once))
     yield ahead(
         *WORDS.statement("improves"),
         Scored("after the last round", full.train[:, -1]),
@@ -63,7 +68,7 @@ def _of_paths(results: SmoothedResults) -> Iterator[Claim]:
     yield ahead(
         *WORDS.statement("stop-early"),
         Scored("at the round that validation chose", full.on_test(full.chosen)),
-        Scored(f"at sigma = {settings.sigma_last:g}:", full.test[-1]),
+        Scored(f"at sigma = {experiment.sigma_last:g}:", full.test[-1]),
     )
     yield ahead(
         *WORDS.statement("local-optimum"),
@@ -89,7 +94,8 @@ def _of_theory(theory: Theory) -> Iterator[Claim]:
     holds = {
         "error": theory.is_bounded and theory.rate >= 1.0 - _NEARLY,
         "lipschitz": theory.scaled_gradient <= _ROUNDING and theory.steepest <= 1.0,
-        "overfitting": None if first >= 1.0 else last > first,  # a bound above any loss says nothing
+        # The loss is at most 1, so a bound above it does not decide the claim.
+        "overfitting": None if first >= 1.0 else last > first,
         "infinity": theory.moved <= 1e-3 and theory.unregularized <= _ROUNDING,
         "rescaled": theory.rescaled_value <= _ROUNDING
         and theory.rescaled_gradient <= theory.own_gradient + _ROUNDING,
@@ -99,29 +105,29 @@ def _of_theory(theory: Theory) -> Iterator[Claim]:
 
 
 def _best(compared: CrossValidation, name: str) -> Iterator[Claim]:
-    of = {
+    systems = {
         entry: Scored(entry, curve(compared, entry))
         for entry in (LINEAR, *rivals(compared))
         if entry in _COMPARED
     }
-    first = of.pop(LINEAR)
-    if of:
-        yield best_claim(name, first, *of.values())
-    if _SOFT in of:
-        yield ahead(*WORDS.statement("above-softrank", name=name, measure=CURVE), first, of[_SOFT])
+    first = systems.pop(LINEAR)
+    if systems:
+        yield best_claim(name, first, *systems.values())
+    if _SOFT in systems:
+        yield ahead(*WORDS.statement("above-softrank", name=name, measure=CURVE), first, systems[_SOFT])
 
 
 def best_claim(collection: str, first: Scored, *others: Scored) -> Claim:
     """Check whether the first method is above all others."""
     claim = ahead(*WORDS.statement("best", first=first, name=collection, measure=CURVE), first, *others)
-    place = 1 + sum(one.mean > first.mean for one in others)
+    place = 1 + sum(other.mean > first.mean for other in others)
     evidence = f"place {place} of the {1 + len(others)} that the paper compares; {claim.evidence}"
     return replace(claim, evidence=evidence)
 
 
-def listwise_claims(one: Compared) -> Iterator[Claim]:
+def listwise_claims(result: Compared) -> Iterator[Claim]:
     """Check RankSVM against the listwise methods, and against LETOR's if all folds were run."""
-    compared, name = one.compared, one.collection.name
+    compared, name = result.compared, result.collection.name
     if "RankSVM" not in compared.entries:
         return
     svm, *others = (
@@ -129,7 +135,7 @@ def listwise_claims(one: Compared) -> Iterator[Claim]:
     )
     if others:
         yield ahead(*WORDS.statement("listwise", name=name, measure=CURVE), svm, *others)
-    theirs = _published(one).get("RankSVM", {}).get("ndcg")
+    theirs = _published(result).get("RankSVM", {}).get("ndcg")
     if theirs is not None:
         ours = compared.mean("RankSVM", "nDCG@10")
         yield WORDS.fact("ranksvm", holds=None, ours=ours, theirs=theirs)
@@ -166,11 +172,19 @@ def _of_cut_offs(compared: CrossValidation, name: str) -> Iterator[Claim]:
 def _tables(results: SmoothedResults) -> tuple[Section, ...]:
     first = results.first.compared
     by_k = truncations(first)
+    # The training values of the last column show that a short cut-off overfits.
     train = [first.train(entry, "nDCG@10") for entry in by_k.values()]
     cut_offs = [(*row, value) for row, value in zip(_measured(first, by_k, "50"), train, strict=True)]
     heads = [("", ("method", *first.folds, "seconds"))]
+    experiment, path = results.settings, results.paths[results.settings.whole_path]
+    means = [values.mean(axis=0) for values in (path.surrogate, path.train, path.valid)]
+    means.append(path.test.mean(axis=1))
+    rounds = [
+        (name, *(float(mean[i]) for mean in means), int((path.chosen == i).sum()))
+        for i, name in enumerate(["start", *(f"{sigma:g}" for sigma in path.sigmas)])
+    ]
     tables = (
-        _annealing(results),
+        WORDS.table("annealing", rounds, settings=experiment, n_folds=len(path.train), n=len(path.fold_of)),
         *map(compared_table, results.collections.values()),
         WORDS.table("cut-offs", cut_offs),
         WORDS.table("settings", settings_rows(first), heads=heads),
@@ -185,23 +199,25 @@ def _place(name: str) -> str:
     return f"Figure 4, {name}" if name in LETOR3 else f"{name}, which is not in the paper"
 
 
-def _published(one: Compared) -> Mapping[str, Mapping[str, float]]:
+def _published(result: Compared) -> Mapping[str, Mapping[str, float]]:
     """Return LETOR's values of a collection; of fewer folds none, because these have other queries."""
-    values: Mapping[str, Any] = WORDS.published.get(one.collection.name, {}) if one.has_all_folds else {}
+    values: Mapping[str, Any] = (
+        WORDS.published.get(result.collection.name, {}) if result.has_all_folds else {}
+    )
     return values
 
 
-def compared_table(one: Compared) -> Table:
+def compared_table(result: Compared) -> Table:
     """Make a table of SmoothNDCG and its rivals, best first, with LETOR's values if all folds were run."""
-    compared, theirs = one.compared, _published(one)
+    compared, theirs = result.compared, _published(result)
     entries = sorted((LINEAR, *rivals(compared)), key=lambda entry: -compared.mean(entry, "nDCG@10"))
     rows = []
     for row, entry in zip(_measured(compared, {e: e for e in entries}, LINEAR), entries, strict=True):
         letor = theirs.get(entry, {})
         ndcg, _, difference = with_difference(letor.get("ndcg"), compared.mean(entry, "nDCG@10"))
         rows.append((*row, letor.get("ap"), ndcg, difference))
-    table = WORDS.table("compared", rows, place=_place(one.collection.name), n=len(compared.query_ids))
-    return replace(table, detail=one.collection.name != "OHSUMED")
+    table = WORDS.table("compared", rows, place=_place(result.collection.name), n=len(compared.query_ids))
+    return replace(table, detail=result.collection.name != "OHSUMED")
 
 
 def _measured(compared: CrossValidation, rows: Mapping[str, str], reference: str) -> list[tuple[Value, ...]]:
@@ -215,35 +231,21 @@ def _measured(compared: CrossValidation, rows: Mapping[str, str], reference: str
     ]
 
 
-def _annealing(results: SmoothedResults) -> Table:
-    settings, path = results.settings, results.paths[results.settings.whole_path]
-    names = ["start", *(f"{sigma:g}" for sigma in path.sigmas)]
-    means = [values.mean(axis=0) for values in (path.surrogate, path.train, path.valid)]
-    means.append(path.test.mean(axis=1))
-    rows = [
-        (name, *(float(mean[i]) for mean in means), int((path.chosen == i).sum()))
-        for i, name in enumerate(names)
-    ]
-    n_folds, n = len(path.train), len(path.fold_of)
-    return WORDS.table("annealing", rows, settings=settings, n_folds=n_folds, n=n)
-
-
 # figures and values by query
 
 
 def _figures(results: SmoothedResults) -> Iterator[Figure]:
-    settings, theory = results.settings, results.theory
+    experiment, theory = results.settings, results.theory
     annealed = {
-        f"lambda = {l2:g}": results.paths[replace(settings.whole_path, l2=l2)] for l2 in settings.path_l2
+        f"lambda = {l2:g}": results.paths[replace(experiment.whole_path, l2=l2)] for l2 in experiment.path_l2
     }
-    parts = {
-        "training": [line(label, one.sigmas, one.train.mean(axis=0)[1:]) for label, one in annealed.items()],
-        "test": [line(label, one.sigmas, one.test.mean(axis=1)[1:]) for label, one in annealed.items()],
-    }
+    # Round 0 is the start, which has no smoothing.
+    training = [line(label, path.sigmas, path.train.mean(axis=0)[1:]) for label, path in annealed.items()]
+    test = [line(label, path.sigmas, path.test.mean(axis=1)[1:]) for label, path in annealed.items()]
     halved = "sigma, halved from right to left"
     panels = [
-        Panel(f"{part} queries", tuple(lines), halved, "nDCG@50", x_scale="log")
-        for part, lines in parts.items()
+        Panel(title, tuple(lines), halved, "nDCG@50", x_scale="log")
+        for title, lines in (("training queries", training), ("test queries", test))
     ]
     yield WORDS.figure("annealing", panels, name=results.first.collection.name)
     errors = (
@@ -252,8 +254,8 @@ def _figures(results: SmoothedResults) -> Iterator[Figure]:
     )
     error = Panel("error of SmoothNDCG", errors, "gap^2 / sigma", "|SmoothNDCG - nDCG|", y_scale="log")
     yield WORDS.figure("error", [error])
-    for name, one in results.collections.items():
-        yield from _compared(name, one.compared)
+    for name, result in results.collections.items():
+        yield from _compared(name, result.compared)
     first = results.first.compared
     cut_offs = {k: entry for k, entry in truncations(first).items() if k != "all"}
     curves = tuple(
@@ -266,28 +268,28 @@ def _figures(results: SmoothedResults) -> Iterator[Figure]:
 
 def _compared(name: str, compared: CrossValidation) -> Iterator[Figure]:
     others = rivals(compared)
-    for part, first in enumerate(range(0, len(others), _LINES), start=1):
+    for number, first in enumerate(range(0, len(others), _LINES), start=1):
         curves = tuple(
             line(entry, range(1, 11), [compared.mean(entry, f"nDCG@{k}") for k in range(1, 11)])
             for entry in (LINEAR, *others[first : first + _LINES])
         )
         best = max(curves, key=lambda curve: float(curve.y.mean())).label
         panel = Panel(name, curves, "k", "nDCG@k of the test queries")
-        values = {"file": name.lower(), "place": _place(name), "part": part, "n": len(curves), "best": best}
+        values = {"file": name.lower(), "place": _place(name), "part": number, "n": len(curves), "best": best}
         yield WORDS.figure("methods", [panel], **values)
 
 
 def _per_query(results: SmoothedResults) -> Iterator[PerQuery]:
-    for one in results.collections.values():
-        yield from one.by_query((LINEAR, *rivals(one.compared)), {"nDCG@10": "nDCG@10"})
+    for result in results.collections.values():
+        yield from result.by_query((LINEAR, *rivals(result.compared)), {"nDCG@10": "nDCG@10"})
 
 
 # sentences
 
 
 def _summary(results: SmoothedResults, claims: Sequence[Claim]) -> Iterator[str]:
-    for name, one in results.collections.items():
-        yield from _places(name, one.compared)
+    for name, result in results.collections.items():
+        yield from _places(name, result.compared)
     name, first = results.first.collection.name, results.first.compared
     if "SmoothAP" in first.entries:
         ap, ap_of_ndcg = (first.mean(entry, "AP") for entry in ("SmoothAP", LINEAR))
@@ -299,7 +301,7 @@ def _places(name: str, compared: CrossValidation) -> Iterator[str]:
     values = {entry: curve(compared, entry) for entry in (LINEAR, *rivals(compared))}
     for measure, means in (
         ("nDCG@10", {entry: compared.mean(entry, "nDCG@10") for entry in values}),
-        (CURVE, {entry: float(one.mean()) for entry, one in values.items()}),
+        (CURVE, {entry: float(row.mean()) for entry, row in values.items()}),
     ):
         ordered = sorted(means, key=lambda entry: -means[entry])
         best = next(entry for entry in ordered if entry != LINEAR)
@@ -321,7 +323,7 @@ def _details(results: SmoothedResults) -> dict[str, Any]:
     is_quick = results.settings.collections is not None
     collections = results.collections.items()
     return {
-        "folds": ", ".join(f"{name}: {len(one.collection.splits)} folds" for name, one in collections),
+        "folds": ", ".join(f"{name}: {len(result.collection.splits)} folds" for name, result in collections),
         "quick": "A quick run leaves them out." if is_quick else None,
         **({"absent": dict.fromkeys(Chapelle2010.letor)} if is_quick else {}),
     }

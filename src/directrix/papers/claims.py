@@ -23,7 +23,8 @@ class Scored(NamedTuple):
     """One system with its values."""
 
     name: str
-    values: Float64Array  # (n,): by query, or by fold; NaN where undefined
+    # The values by query, or by fold, float64 (n,); NaN where undefined.
+    values: Float64Array
 
     @property
     def mean(self) -> float:
@@ -79,12 +80,13 @@ def verdict(*tests: Significance) -> Verdict:
     >>> verdict(clear), verdict(clear, unclear)
     ('holds', 'not significant')
     """
-    p, judged = _deciding(tests)
-    return judged if p < LEVEL else "not significant"
+    p, outcome = _deciding(tests)
+    return outcome if p < LEVEL else "not significant"
 
 
 def _deciding(tests: Sequence[Significance]) -> tuple[float, Verdict]:
     """Return the verdict that the signs ask for, and its p-value: all leads count, one deficit is enough."""
+    # A test without a difference, or without a p-value, supports neither verdict.
     p = [1.0 if np.isnan(test.p) or not test.difference else test.p for test in tests]
     behind = [value for value, test in zip(p, tests, strict=True) if not test.difference > 0.0]
     if behind:
@@ -97,12 +99,12 @@ def corrected(claims: Iterable[Claim]) -> tuple[Claim, ...]:
 
     Their evidence keeps the uncorrected p-value of each comparison.
     """
-    given = tuple(claims)
-    decided = [_deciding(claim.tests) for claim in given if isinstance(claim, OrderClaim)]
+    every = tuple(claims)
+    decided = [_deciding(claim.tests) for claim in every if isinstance(claim, OrderClaim)]
     adjusted = zip(adjust([p for p, _ in decided]).tolist(), decided, strict=True)
-    verdicts = iter([judged if p < LEVEL else "not significant" for p, (_, judged) in adjusted])
+    verdicts = iter([outcome if p < LEVEL else "not significant" for p, (_, outcome) in adjusted])
     return tuple(
-        replace(claim, verdict=next(verdicts)) if isinstance(claim, OrderClaim) else claim for claim in given
+        replace(claim, verdict=next(verdicts)) if isinstance(claim, OrderClaim) else claim for claim in every
     )
 
 
@@ -145,15 +147,15 @@ def comparable(text: str, source: str, first: Scored, second: Scored) -> Claim:
     beyond `NEAR`.
     """
     low, high = t_interval(first.values, second.values)
-    judged: Verdict = "not significant"
+    outcome: Verdict = "not significant"
     if low > -NEAR and high < NEAR:
-        judged = "holds"
+        outcome = "holds"
     elif low >= NEAR or high <= -NEAR:
-        judged = "does not hold"
+        outcome = "does not hold"
     return Claim(
         text,
         source,
-        judged,
+        outcome,
         f"means over queries {first.mean:.4f} and {second.mean:.4f}, 95 % interval of the difference "
         f"{low:+.4f} to {high:+.4f}; it holds if that lies within +-{NEAR}, does not if it lies outside",
         f"{len(first.values)} queries",

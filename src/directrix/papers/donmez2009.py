@@ -14,7 +14,7 @@ from directrix.experiments.cells import Cell
 from directrix.experiments.crossval import Entry
 from directrix.experiments.measure_matching import Matching
 from directrix.experiments.optimality import certify, polish
-from directrix.experiments.splits import letor_splits
+from directrix.experiments.splits import Split, letor_splits
 from directrix.measures.names import measure as parse_measure
 from directrix.objectives.objective import make_objective
 from directrix.papers.claims import Scored
@@ -27,7 +27,6 @@ from directrix.papers.donmez2009_training import (
     TRAINED,
     USUAL,
     Artificial,
-    Large,
     PairCounts,
     Sized,
     TrainingSettings,
@@ -55,10 +54,15 @@ GAIN_EPOCHS = 10
 """Number of epochs of the trainings that continue from weights of Section 8."""
 EXAMINED = ("OHSUMED", ARTIFICIAL)
 """Collections whose weights are tested."""
-_SHORTEST = 0.1  # step of the tests; of shorter weights it would leave nothing
-_SHOWN = 4  # directions whose curves are kept, as many as the paper draws
-_SMALL = tuple(round(0.001 * i, 3) for i in range(1, 11))  # steps of the paper's footnote
-_TESTS: dict[str, dict[str, Any]] = {  # of the weights that are named first
+# The tests take steps of .1 and more. A step would replace weights whose norm is below this, so steps from
+# them are multiples of the norm.
+_SHORTEST = 0.1
+# The number of directions whose curves are kept, as many as the paper draws.
+_SHOWN = 4
+# The steps of the paper's footnote 4.
+_SMALL = tuple(round(0.001 * i, 3) for i in range(1, 11))
+# The tests by name. The name begins with the weights that are tested; the value has options of `certify`.
+_TESTS: dict[str, dict[str, Any]] = {
     "chosen": {},
     "converged": {},
     "converged, small steps": {"steps": _SMALL},
@@ -108,16 +112,24 @@ class Donmez2009(TrainingSettings):
     def run(self, data: Mapping[str, Collection], work: Workspace) -> Optimality:
         """Train on first folds and test the weights; train on more and more queries, and on all folds."""
         trainings = work.cells("trainings on first folds", training_cells(data, self))
-        certificates = work.cells("tests of local optimality", _certificate_cells(data, trainings, self))
+        examined = [data[name] for name in EXAMINED if name in data]
+        tests = [cell for collection in examined for cell in _tests_on(collection, trainings, self)]
+        # The slowest cells come last.
+        tests.sort(key=lambda cell: (cell.key[0] == "polished", cell.key[2] == "mlp"))
+        certificates = work.cells("tests of local optimality", tests)
         counted = work.cells("effective pairs", pair_cells(data, trainings, self))
         sizes = work.cells("trainings on growing numbers of queries", size_cells(data, self))
         if self.large is not None:
-            certificates |= work.cells("trainings at the paper's size", _large_cells(self.large, self))
+            large = [
+                Cell(("large", ARTIFICIAL, model, measure), _large, (model, full_name(measure, 2), self))
+                for model, measure in self.large.trained
+            ]
+            certificates |= work.cells("trainings at the paper's size", large)
         compared = {}
-        for name, one in data.items():
-            rows, measures = self.entries(one), tuple(measures_of(one).values())
-            found = work.cross_validate(name, one.splits, rows, measures, seed=self.seed)
-            compared[name] = Trained(one, found)
+        for name, collection in data.items():
+            rows, measures = self.entries(collection), tuple(measures_of(collection).values())
+            cross_validation = work.cross_validate(name, collection.splits, rows, measures, seed=self.seed)
+            compared[name] = Trained(collection, cross_validation)
         pairs = pair_counts(data, trainings)
         return Optimality(self, compared, certificates, pairs, sized(sizes), trainings, counted)
 
@@ -174,16 +186,19 @@ class Trained(Compared):
 class Optimality(Results[Donmez2009, Trained]):
     """All results."""
 
-    # of `_certificate_cells` and `_large_cells`: certificates, gains, trainings at the paper's size
+    # The results of `_tests_on` and `_large`: certificates, gains and the trainings at the
+    # paper's size.
     certificates: Mapping[Key, Any]
     pairs: tuple[PairCounts, ...] = ()
-    sized: tuple[Sized, ...] = ()  # by measure, then size
-    trainings: Mapping[Key, Any] = field(default_factory=dict)  # of `training_cells`
-    counted: Mapping[Key, Mapping[str, Sequence[int]]] = field(default_factory=dict)  # of `pair_cells`
+    # The runs on growing numbers of queries are sorted by measure, then by size.
+    sized: tuple[Sized, ...] = ()
+    # These are the results of `training_cells` and of `pair_cells`.
+    trainings: Mapping[Key, Any] = field(default_factory=dict)
+    counted: Mapping[Key, Mapping[str, Sequence[int]]] = field(default_factory=dict)
 
     def of_kind(self, *kinds: str) -> dict[Key, Any]:
         """Return the certificates of some kinds, one kind after the other."""
-        return {key: one for kind in kinds for key, one in self.certificates.items() if key[0] == kind}
+        return {key: test for kind in kinds for key, test in self.certificates.items() if key[0] == kind}
 
 
 def entry_name(model: str, measure: str, construction: str = USUAL) -> str:
@@ -194,10 +209,10 @@ def entry_name(model: str, measure: str, construction: str = USUAL) -> str:
 # whether weights are local optima: tests of Sections 5, 7.1 and 8
 
 
-def _certificate_cells(
-    collections: Mapping[str, Collection], trainings: Mapping[Any, Any], settings: TrainingSettings
-) -> list[Cell]:
-    """Test the weights of the trainings on OHSUMED and the artificial data, on the training queries.
+def _tests_on(
+    collection: Collection, trainings: Mapping[Any, Any], settings: TrainingSettings
+) -> Iterator[Cell]:
+    """Test the weights of the trainings on a collection, on its training queries.
 
     Keys are (kind, collection, net, measure). Kinds are "chosen", "converged", "converged, small steps",
     "converged, one weight" and "polished"; of the two-layer net for nDCG@10 "epoch 7", "epoch 12" and "RR
@@ -205,15 +220,6 @@ def _certificate_cells(
     from epoch 7", "gain from RR weights" and so on are the values of the measure on the training queries
     after every epoch.
     """
-    examined = [collections[name] for name in EXAMINED if name in collections]
-    cells = [cell for one in examined for cell in _tests_on(one, trainings, settings)]
-    cells.sort(key=lambda cell: (cell.key[0] == "polished", cell.key[2] == "mlp"))  # the slowest cells last
-    return cells
-
-
-def _tests_on(
-    collection: Collection, trainings: Mapping[Any, Any], settings: TrainingSettings
-) -> Iterator[Cell]:
     name, train, measures = collection.name, collection.first.train, measures_of(collection)
 
     def cell(kind: str, model: str, measure: str, work: Any, weights: Any, *more: Any) -> Cell:
@@ -226,11 +232,13 @@ def _tests_on(
             for kind, options in _TESTS.items():
                 yield cell(kind, model, measure, _certified, weights[kind.split(",")[0]], options)
             yield cell("polished", model, measure, _polished, weights["converged"])
-        other = settings.seed + 1  # with the seed of the directions the first would point along the weights
+        # The directions have the seed of the settings. With the same seed the first of them would point
+        # along the weights.
+        other = settings.seed + 1
         start = random_weights(model_of(model, settings), train.n_features, other)
         yield cell("random", model, "nDCG", _certified, start.tolist())
     graded = trainings["training", name, "mlp", "nDCG@10"]
-    # a training may have stopped before epoch 12
+    # A training may have ended before epoch 12, so these weights may be missing.
     early = {kind: weights for kind, weights in graded["weights"].items() if kind.startswith("epoch")}
     early["RR weights"] = trainings["training", name, "mlp", "RR"]["weights"]["chosen"]
     for kind, weights in early.items():
@@ -289,31 +297,26 @@ def _gained(
     rate: float,
 ) -> list[float]:
     net, short = model_of(model, settings), replace(settings, epochs=GAIN_EPOCHS)
-    parts = {"train": train, "valid": train}
-    return watch(parts, lambda_for(measure), net, rate, short, start=np.array(weights)).values["train"]
+    split = Split("training queries", train, train, train)
+    return watch(split, lambda_for(measure), net, rate, short, start=np.array(weights)).values["train"]
 
 
 # data of the paper's size
 
 
-def _large_cells(large: Large, settings: TrainingSettings) -> list[Cell]:
-    """Train on the artificial data at the paper's size, and test the weights; keys begin with "large".
+def _large(model: str, measure: str, settings: TrainingSettings) -> dict[str, Any]:
+    """Train on the artificial data at the paper's size, and test the weights.
 
     Results are ``chosen`` and ``converged``, certificates of these weights; ``rate``, ``epoch`` and ``test``
     of the first, the last with its standard ``error``; ``chance``, the value of equal scores on the training
     queries; and ``restarts`` by rate.
     """
-    return [
-        Cell(("large", ARTIFICIAL, model, measure), _large, (model, full_name(measure, 2), large, settings))
-        for model, measure in large.trained
-    ]
-
-
-def _large(model: str, measure: str, large: Large, settings: TrainingSettings) -> dict[str, Any]:
+    large = settings.large
+    assert large is not None, "such cells are made for experiments with data of this size only"
     split, _ = artificial(large.size, settings.seed)
     surrogate, value, train, test = lambda_for(measure), parse_measure(measure), split.train, split.test
     trainings, chosen = at_every_rate(split, model, surrogate, replace(settings, rates=large.rates))
-    highest = max(trainings, key=lambda one: one.highest("train"))
+    highest = max(trainings, key=lambda training: training.highest("train"))
     epoch, weights = chosen.best["valid"]
     scores = make_objective(test, surrogate, model_of(model, settings)).scores(weights).astype(np.float64)
     mean, error = mean_and_error(value(scores, test.labels, test.qptr))
@@ -323,5 +326,5 @@ def _large(model: str, measure: str, large: Large, settings: TrainingSettings) -
         "converged": _certified(train, model, measure, highest.best["train"][1], settings),
         **{"rate": f"{chosen.rate:g}", "epoch": epoch, "test": mean, "error": error},
         "chance": float(np.nanmean(chance)),
-        "restarts": {f"{one.rate:g}": one.restarts for one in trainings},
+        "restarts": {f"{training.rate:g}": training.restarts for training in trainings},
     }

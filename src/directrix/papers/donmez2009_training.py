@@ -47,8 +47,10 @@ ARTIFICIAL = "artificial"
 """Name of the artificial data."""
 MATCHED = {"RR": "Fig. 5", EVERY_RR: "Fig. 5", "nDCG@10": "Sect. 7.2"}
 """Trainings that are compared with others on about as many pairs, and where the paper does so."""
-_EARLY = (7, 12)  # epochs whose weights Section 8 tests
-_ALIKE = 2.0  # numbers of pairs are about equal if their ratio is below this
+# Section 8 tests the weights after these epochs.
+_EARLY = (7, 12)
+# Two numbers of pairs are about equal if their ratio is below this.
+_ALIKE = 2.0
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,13 @@ class Artificial:
 
     n_features: int = 10
     docs_per_query: int = 50
-    n_monomials: int = 285  # all of 10 features
-    # numbers of queries
+    # These are all monomials of 10 features up to degree 3.
+    n_monomials: int = 285
+    # The numbers of queries.
     n_train: int = 300
     n_valid: int = 200
     n_test: int = 1000
-    # numbers of training queries, ascending, for the study of effective pairs
+    # The numbers of training queries in the study of effective pairs, in ascending order.
     sizes: tuple[int, ...] = (25, 50, 100, 200, 400, 800, 1600)
 
 
@@ -71,8 +74,10 @@ class Large:
     """Runs on artificial data of the paper's size, with 2,000 of the 4.6 million monomials: 1.5 GB."""
 
     size: Artificial = Artificial(300, 50, 2000, 10_000, 5_000, 10_000, ())
-    trained: tuple[tuple[str, str], ...] = (("linear", "nDCG"),)  # nets and measures
-    rates: tuple[float, ...] = (1e-5, 1e-4, 1e-3)  # learning rates; validation queries choose
+    # Pairs of a net and a measure.
+    trained: tuple[tuple[str, str], ...] = (("linear", "nDCG"),)
+    # Validation queries choose among these learning rates.
+    rates: tuple[float, ...] = (1e-5, 1e-4, 1e-3)
 
     def __str__(self) -> str:
         size = self.size
@@ -90,19 +95,25 @@ class TrainingSettings(Experiment):
 
     letor: ClassVar[Sequence[str]] = ("OHSUMED", "MQ2008")
 
-    rates: tuple[float, ...] = (1e-3, 1e-2, 1e-1)  # learning rates; validation queries choose
-    epochs: int = 700  # passes over the training queries
-    # trainings that are compared on test queries stop after this number of epochs without a better value on
-    # the validation queries; those whose weights are tested for local optimality never do
+    # Validation queries choose among these learning rates.
+    rates: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
+    # Passes over the training queries.
+    epochs: int = 700
+    # Trainings that are compared on test queries stop after this number of epochs without a better value on
+    # the validation queries. Those whose weights are tested for local optimality never do.
     patience: int = 100
-    hidden: int = 10  # units of the hidden layer of the two-layer net
-    folds: int = 5  # number of folds to keep of each LETOR collection
-    # of the test of local optimality: 459 directions for .01 and .01
+    # Units of the hidden layer of the two-layer net.
+    hidden: int = 10
+    # The number of folds to keep of each LETOR collection.
+    folds: int = 5
+    # The parameters of the test of local optimality. It needs 459 directions for .01 and .01.
     eps: float = 0.01
     delta: float = 0.01
-    polish_moves: int = 300  # maximum number of moves along rising directions
+    # The maximum number of moves along rising directions.
+    polish_moves: int = 300
     artificial: Artificial = field(default_factory=Artificial)
-    large: Large | None = field(default_factory=Large)  # None = not run
+    # With None the trainings at the paper's size are left out.
+    large: Large | None = field(default_factory=Large)
 
 
 def artificial(size: Artificial, seed: int) -> tuple[Split, Split]:
@@ -153,14 +164,17 @@ class Watched:
     """Values of a training run after every epoch; epoch 0 is the start."""
 
     rate: float
-    values: dict[str, list[float]]  # the measure after every epoch, by part of the queries: "train", "valid"
-    best: dict[str, tuple[int, Float64Array]]  # epoch and parameters with the highest of the values of a part
-    # numbers of pairs of training documents with a lambda between them; and, for RR, whose pairs are those of
-    # Eq. (11), of those whose exchange changes it
+    # The measure after every epoch, for the queries "train" and "valid".
+    values: dict[str, list[float]]
+    # The epoch with the highest value on these queries, and its parameters.
+    best: dict[str, tuple[int, Float64Array]]
+    # The number of pairs of training documents with a lambda between them, after every epoch. RR has the
+    # pairs of Eq. (11); `changing` counts all pairs whose exchange changes it.
     pairs: list[int] = field(default_factory=list)
     changing: list[int] = field(default_factory=list)
     restarts: int = 0
-    early: dict[int, Float64Array] = field(default_factory=dict)  # parameters after the epochs of Section 8
+    # The parameters after the epochs of Section 8.
+    early: dict[int, Float64Array] = field(default_factory=dict)
 
     def highest(self, part: str) -> float:
         """Return the highest value on a part."""
@@ -182,7 +196,7 @@ def random_weights(model: Model, n_features: int, seed: int) -> Float64Array:
 
 
 def watch(
-    parts: Mapping[str, Queries],
+    split: Split,
     surrogate: Lambda,
     model: Model,
     rate: float,
@@ -198,16 +212,17 @@ def watch(
     library's `SGD`. Its callback records values that no ranker keeps: the number of effective pairs after
     every epoch, the best training epoch, and the weights of Section 8.
 
-    ``parts`` are "train" and "valid"; the default ``start`` is random. With ``stops_early``, training ends
-    after ``settings.patience`` epochs without a better value on the validation queries.
+    The default ``start`` is random. With ``stops_early``, training ends after ``settings.patience`` epochs
+    without a better value on the validation queries.
     """
-    train = parts["train"]
-    objectives = {name: make_objective(q, surrogate, model) for name, q in parts.items()}
-    evaluators = {name: mean_evaluator(surrogate.measure, q) for name, q in parts.items()}
+    train = split.train
+    queries: dict[str, Any] = {"train": train, "valid": split.valid}
+    objectives = {name: make_objective(q, surrogate, model) for name, q in queries.items()}
+    evaluators = {name: mean_evaluator(surrogate.measure, q) for name, q in queries.items()}
     every = replace(surrogate, pairs="all") if surrogate.pairs == "misranked" else None
     if start is None:
         start = random_weights(model, train.n_features, settings.seed)
-    watched = Watched(rate, {name: [] for name in parts}, {})
+    watched = Watched(rate, {name: [] for name in queries}, {})
     trainer = SGD(
         learning_rate=rate,
         epochs=settings.epochs,
@@ -218,7 +233,7 @@ def watch(
     ).watching(lambda _: watched.values["valid"][-1])
 
     def record(step: Step) -> bool:
-        scores = {name: one.scores(step.params).astype(np.float64) for name, one in objectives.items()}
+        scores = {name: goal.scores(step.params).astype(np.float64) for name, goal in objectives.items()}
         for name, evaluate in evaluators.items():
             values = watched.values[name]
             values.append(evaluate(scores[name]))
@@ -242,16 +257,9 @@ def at_every_rate(
     """Return all training runs, and the one that validation chooses; the first one in a tie."""
     net = model_of(model, settings)
     trainings = [
-        watch(parts_of(split), surrogate, net, rate, settings, stops_early=stops_early)
-        for rate in settings.rates
+        watch(split, surrogate, net, rate, settings, stops_early=stops_early) for rate in settings.rates
     ]
-    return trainings, max(trainings, key=lambda one: one.highest("valid"))
-
-
-def parts_of(split: Split) -> dict[str, Queries]:
-    """Return the queries that `watch` needs."""
-    assert split.valid is not None
-    return {"train": split.train, "valid": split.valid}
+    return trainings, max(trainings, key=lambda training: training.highest("valid"))
 
 
 def training_cells(collections: Mapping[str, Collection], settings: TrainingSettings) -> list[Cell]:
@@ -263,16 +271,16 @@ def training_cells(collections: Mapping[str, Collection], settings: TrainingSett
     queries at ``best_rate``, and those after epochs 7 and 12.
     """
     return [
-        Cell(("training", name, model, measure), _training, (one.first, model, full, settings))
-        for name, one in collections.items()
+        Cell(("training", name, model, measure), _training, (collection.first, model, full, settings))
+        for name, collection in collections.items()
         for model in NETS
-        for measure, full in measures_of(one).items()
+        for measure, full in measures_of(collection).items()
     ]
 
 
 def _training(split: Split, model: str, measure: str, settings: TrainingSettings) -> dict[str, Any]:
     trainings, chosen = at_every_rate(split, model, lambda_for(measure), settings)
-    highest = max(trainings, key=lambda one: one.highest("train"))
+    highest = max(trainings, key=lambda training: training.highest("train"))
     weights = {
         "chosen": chosen.best["valid"],
         "converged": highest.best["train"],
@@ -281,7 +289,7 @@ def _training(split: Split, model: str, measure: str, settings: TrainingSettings
     return {
         "rate": chosen.rate,
         "best_rate": highest.rate,
-        "restarts": {f"{one.rate:g}": one.restarts for one in trainings},
+        "restarts": {f"{training.rate:g}": training.restarts for training in trainings},
         "pairs": chosen.pairs,
         "changing": chosen.changing,
         "weights": {name: params.tolist() for name, (_, params) in weights.items()},
@@ -295,15 +303,18 @@ class PairCounts(NamedTuple):
     collection: str
     model: str
     measure: str
-    by_epoch: Sequence[int]  # number of effective pairs at the start and after every epoch
-    mean: float  # their mean
-    # `mean` over the number of all pairs with different labels, including those of queries without relevant
-    # documents
+    # The number of effective pairs at the start and after every epoch, and the mean of these.
+    by_epoch: Sequence[int]
+    mean: float
+    # The mean over the number of all pairs with different labels, including those of queries without
+    # relevant documents.
     share: float
-    binary_share: float  # `mean` over the number of all pairs of a relevant and an irrelevant document
-    # for RR, whose pairs are those of Eq. (11): mean number of all pairs whose exchange changes it
+    # The mean over the number of all pairs of a relevant and an irrelevant document.
+    binary_share: float
+    # RR has the pairs of Eq. (11). This is the mean number of all pairs whose exchange changes it.
     changing: float | None = None
-    changing_share: float | None = None  # the same over the pairs of a relevant and an irrelevant document
+    # The same number over that of the pairs of a relevant and an irrelevant document.
+    changing_share: float | None = None
 
 
 def n_pairs(q: Queries, rel: int | None = None) -> int:
@@ -331,8 +342,8 @@ def pair_counts(
 ) -> tuple[PairCounts, ...]:
     """Return the effective pairs of every training run, also as shares of all pairs of the queries."""
     totals = {
-        name: (n_pairs(one.first.train), n_pairs(one.first.train, one.rel))
-        for name, one in collections.items()
+        name: (n_pairs(collection.first.train), n_pairs(collection.first.train, collection.rel))
+        for name, collection in collections.items()
     }
     counts = []
     for (_, collection, model, measure), training in trainings.items():
@@ -353,11 +364,11 @@ def pair_cells(
     weights, and at the weights that validation chose in the run with the usual construction.
     """
     cells = []
-    for name, one in collections.items():
+    for name, collection in collections.items():
         for model in NETS:
-            for measure, full in measures_of(one).items():
+            for measure, full in measures_of(collection).items():
                 weights = trainings["training", name, model, measure]["weights"]["chosen"]
-                arguments = (one.first.train, model, full, weights, settings)
+                arguments = (collection.first.train, model, full, weights, settings)
                 cells.append(Cell(("pairs", name, model, measure), _pairs, arguments))
     return cells
 
@@ -367,12 +378,12 @@ def _pairs(
 ) -> dict[str, list[int]]:
     net = model_of(model, settings)
     objective = make_objective(train, lambda_for(measure), net)
-    both = random_weights(net, train.n_features, settings.seed), np.array(weights)
-    scores = [objective.scores(params).astype(np.float64) for params in both]
+    points = random_weights(net, train.n_features, settings.seed), np.array(weights)
+    scores = [objective.scores(params).astype(np.float64) for params in points]
     return {
         name: [
-            int(lambda_for(measure, name).effective_pairs(of, train.labels, train.qptr).sum())
-            for of in scores
+            int(lambda_for(measure, name).effective_pairs(ranking, train.labels, train.qptr).sum())
+            for ranking in scores
         ]
         for name in CONSTRUCTIONS
     }
@@ -381,10 +392,14 @@ def _pairs(
 class Sized(NamedTuple):
     """A training run of the two-layer net on some of the artificial queries."""
 
-    size: int  # number of training queries
-    trained: str  # one of `TRAINED`
-    pairs: float  # number of effective pairs, mean over epochs
-    test: Mapping[str, Any]  # str to float (n_queries,): values of every measure on the test queries
+    # The number of training queries.
+    size: int
+    # One of `TRAINED`.
+    trained: str
+    # The number of effective pairs, as a mean over epochs.
+    pairs: float
+    # The values of every measure on the test queries, float64 (n_queries,).
+    test: Mapping[str, Any]
 
     def mean(self, measure: str) -> float:
         """Return the mean over those test queries on which the measure is defined."""
@@ -424,23 +439,16 @@ def _size(
 
 def sized(cells: Mapping[Any, Any]) -> tuple[Sized, ...]:
     """Return the results of `size_cells`, by training and size."""
-    runs = [Sized(size, trained, one["pairs"], one["test"]) for (_, size, trained), one in cells.items()]
+    runs = [Sized(size, trained, run["pairs"], run["test"]) for (_, size, trained), run in cells.items()]
     return tuple(sorted(runs, key=lambda run: (list(TRAINED).index(run.trained), run.size)))
 
 
-class EqualPairs(NamedTuple):
-    """Two training runs on about the same number of effective pairs."""
-
-    matched: Sized  # trained for the measure that is tested
-    other: Sized  # trained for another measure
-    test: Significance  # of the tested measure, `matched` minus `other`
-
-
-def equal_pairs(runs: Sequence[Sized], trained_for: str) -> tuple[EqualPairs, ...]:
+def equal_pairs(runs: Sequence[Sized], trained_for: str) -> list[tuple[Sized, Sized, Significance]]:
     """Compare runs for a measure with runs for others on about the same number of effective pairs.
 
     Every run of ``trained_for``, one of `TRAINED` whose measure is tested, is compared, for every other
-    trained measure, with the run whose number of pairs is nearest by ratio, if the ratio is below 2.
+    trained measure, with the run whose number of pairs is nearest by ratio, if the ratio is below 2. Return
+    both runs, and the test of the tested measure, the first minus the second.
     """
     rows, target = [], TRAINED[trained_for][0]
     others = dict.fromkeys(run.trained for run in runs if TRAINED[run.trained][0] != target)
@@ -452,8 +460,8 @@ def equal_pairs(runs: Sequence[Sized], trained_for: str) -> tuple[EqualPairs, ..
             )
             if _ratio(other.pairs, matched.pairs) < _ALIKE:
                 test = paired_t(matched.test[target], other.test[target])
-                rows.append(EqualPairs(matched, other, test))
-    return tuple(rows)
+                rows.append((matched, other, test))
+    return rows
 
 
 def _ratio(a: float, b: float) -> float:

@@ -45,18 +45,23 @@ SIZES = (2, 4, 8, 16, 32)
 """Numbers of relevant documents of the queries of Theorem 4."""
 SMOOTH = ("ApproxAP(alpha=1e5, beta=1e3)", "SoftNDCG(sigma=1e-5)")
 """Surrogates that can be made sharp, for comparison on these."""
-_DELTA, _DOCS = 0.1, 200  # the example after Theorem 2: scores delta apart, N documents, three labels
+# The example after Theorem 2 has scores that are delta apart, N documents and three labels.
+_DELTA, _DOCS = 0.1, 200
+# The number of queries of `_apart`.
 _QUERIES = 5
-_SHARES = (0.70, 0.16, 0.14)  # of the labels, about those of OHSUMED
-_TOP = 10  # documents of a test query that are kept
-_ANY_DIRECTION = 10.0  # spread of Restarts: the first start does not matter to the others
+# The shares of the three labels are about those of OHSUMED.
+_SHARES = (0.70, 0.16, 0.14)
+# The number of documents to keep of the ranking of a test query.
+_TOP = 10
+# At this spread of `Restarts` the first start does not matter to the others.
+_ANY_DIRECTION = 10.0
 
 
 class Reported(NamedTuple):
     """A measure in the paper."""
 
     name: str
-    # numbers of its tables of training and of test queries
+    # The numbers of its tables of training and of test queries.
     training: int
     test: int
 
@@ -72,18 +77,21 @@ MEASURES = {
 class Sweep:
     """Parameters over which coefficients are computed."""
 
-    models: int = 100  # random linear models; the paper's 100
-    norm: float = 1.0  # length of their weights
-    sigmas: tuple[float, ...] = (0.3, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.001)  # of SoftRank
+    # The number of random linear models is the paper's, and all their weights have the length `norm`.
+    models: int = 100
+    norm: float = 1.0
+    # The parameters of SoftRank, in units of score, and of ApproxRank, in 1 / units of score.
+    sigmas: tuple[float, ...] = (0.3, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.001)
     alphas: tuple[float, ...] = (
         10.0,
         *(50.0 * i for i in range(1, 9)),
         800.0,
         1600.0,
         10000.0,
-    )  # of ApproxRank
-    betas: tuple[float, ...] = (1.0, 10.0, 50.0, 100.0, 200.0)  # of ApproxRank-MAP at the alpha of 100
-    beta: float = 100.0  # of ApproxRank-MAP elsewhere
+    )
+    # ApproxRank-MAP has these values of beta at an alpha of 100, and `beta` everywhere else.
+    betas: tuple[float, ...] = (1.0, 10.0, 50.0, 100.0, 200.0)
+    beta: float = 100.0
 
     def families(self) -> dict[str, dict[str, str]]:
         """Return for each method its surrogates by their names in the tables."""
@@ -101,16 +109,22 @@ class Sweep:
 class RestartGrids:
     """Settings among which validation chooses."""
 
-    # of ApproxRank, in 1 / units of score
+    # The grid of ApproxRank, in 1 / units of score.
     alphas: tuple[float, ...] = (10.0, *(50.0 * i for i in range(1, 9)), 800.0, 1600.0)
-    sigmas: tuple[float, ...] = (0.1, 0.03, 0.01)  # of SoftRank, in units of score
-    beta: float = 100.0  # of ApproxRank-MAP; the paper's 100
-    C: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)  # of the structural SVMs
-    # random starts of ApproxRank, and of SoftRank; the one with the lowest loss is kept
+    # The grid of SoftRank, in units of score.
+    sigmas: tuple[float, ...] = (0.1, 0.03, 0.01)
+    # The paper's value for ApproxRank-MAP.
+    beta: float = 100.0
+    # The grid of the structural SVMs.
+    C: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
+    # The numbers of random starts of ApproxRank and of SoftRank. The start with the lowest final loss is
+    # kept.
     restarts: int = 30
     soft_restarts: int = 5
-    epochs: int = 50  # of gradient ascent, one query at a time, for each start
-    folds: int = 5  # number of folds, from the first
+    # Epochs of gradient ascent for each start, with one query per step.
+    epochs: int = 50
+    # The number of folds to keep, from the first.
+    folds: int = 5
 
 
 Coefficients = Mapping[str, Mapping[str, Float64Array]]
@@ -121,8 +135,9 @@ Coefficients = Mapping[str, Mapping[str, Float64Array]]
 class Correlated(Compared):
     """Results on one collection: ``compared`` has `entries`, all measures under the convention letor3."""
 
-    coefficients: Coefficients  # eps*
-    losses: Coefficients  # of Theorem 1
+    # The coefficient eps*, and the loss that Theorem 1 bounds by it.
+    coefficients: Coefficients
+    losses: Coefficients
 
     @cached_property
     def trade_off(self) -> TradeOff:
@@ -130,9 +145,9 @@ class Correlated(Compared):
 
         def by_alpha(entry: str) -> Float64Array:
             folds = self.compared.results[entry]
-            return np.array([[one.train["AP"] for one in fold.tried] for fold in folds]).T
+            return np.array([[candidate.train["AP"] for candidate in fold.tried] for fold in folds]).T
 
-        alphas = [one.settings["alpha"] for one in self.compared.results[MAP][0].tried]
+        alphas = [candidate.settings["alpha"] for candidate in self.compared.results[MAP][0].tried]
         return TradeOff(np.array(alphas), by_alpha(ONE_START), by_alpha(MAP))
 
     @cached_property
@@ -147,8 +162,9 @@ class He2010(Experiment):
 
     letor: ClassVar[Sequence[str]] = ("OHSUMED", "TD2003", "TD2004")
 
-    sweep: Sweep = field(default_factory=Sweep)  # of coefficients
-    grids: RestartGrids = field(default_factory=RestartGrids)  # of training
+    # The parameters of coefficients, and those of training.
+    sweep: Sweep = field(default_factory=Sweep)
+    grids: RestartGrids = field(default_factory=RestartGrids)
 
     def entries(self) -> list[Entry]:
         """Return the rows of Tables 4 to 9, and ApproxRank-MAP from one start.
@@ -157,7 +173,7 @@ class He2010(Experiment):
         """
         grids = self.grids
         ascent = {"epochs": grids.epochs, "random_state": self.seed}
-        many, one, soft = ({**ascent, "restarts": n} for n in (grids.restarts, 1, grids.soft_restarts))
+        many, single, soft = ({**ascent, "restarts": n} for n in (grids.restarts, 1, grids.soft_restarts))
         alphas, sigmas, slopes = {"alpha": grids.alphas}, {"sigma": grids.sigmas}, {"C": grids.C}
         approx_map, approx_ndcg = _method(MAP, ApproxAP, beta=grids.beta), _method(NDCG, ApproxNDCG)
         structural = [
@@ -170,7 +186,7 @@ class He2010(Experiment):
             Entry(MAP, approx_map, many, alphas, "AP"),
             Entry(NDCG, approx_ndcg, many, alphas, "nDCG@10"),
             Entry(LISTNET, "ListNet", {}, None, "AP"),
-            Entry(ONE_START, approx_map, one, alphas, "AP"),
+            Entry(ONE_START, approx_map, single, alphas, "AP"),
         ]
 
     def read(self, data: Path) -> dict[str, Collection]:
@@ -181,14 +197,15 @@ class He2010(Experiment):
         """Compute all coefficients, then train and test all methods on every collection."""
         apart = Cell(("tendency", "apart"), _apart, (self.sweep, self.seed))
         weak = Cell(("theorem 4", *SIZES), weak_tendencies)
-        folds = [cell for one in data.values() for cell in self._coefficients(one)]
+        folds = [cell for collection in data.values() for cell in self._coefficients(collection)]
         cells = work.cells("coefficients", [apart, weak, *folds])
         rows, results = self.entries(), {}
         options: dict[str, Any] = {"select": "AP", "convention": "letor3", "keep_top": _TOP}
-        for name, one in data.items():
-            compared = work.cross_validate(name, one.splits, rows, list(MEASURES), seed=self.seed, **options)
-            found = (self._by_fold(field, one, cells) for field in ("coefficient", "loss"))
-            results[name] = Correlated(one, compared, *found)
+        options["seed"] = self.seed
+        for name, collection in data.items():
+            compared = work.cross_validate(name, collection.splits, rows, list(MEASURES), **options)
+            by_kind = (self._by_fold(field, collection, cells) for field in ("coefficient", "loss"))
+            results[name] = Correlated(collection, compared, *by_kind)
         return Tendencies(self, results, cells[apart.key], cells[weak.key])
 
     def _coefficients(self, collection: Collection) -> Iterator[Cell]:
@@ -205,11 +222,12 @@ class He2010(Experiment):
 
     def _by_fold(self, name: str, collection: Collection, cells: Cells) -> Coefficients:
         """Return an entry of the cells by family, surrogate and fold."""
-        of = {key[2:4]: value for key, value in cells.items() if key[:2] == ("tendency", collection.name)}
+        prefix = ("tendency", collection.name)
+        by_fold = {key[2:4]: result for key, result in cells.items() if key[:2] == prefix}
         return {
             family: {
                 label: np.array(
-                    [of[split.name, family][i][name] for split in collection.splits], dtype=np.float64
+                    [by_fold[split.name, family][i][name] for split in collection.splits], dtype=np.float64
                 )
                 for i, label in enumerate(surrogates)
             }
@@ -221,8 +239,9 @@ class He2010(Experiment):
 class Tendencies(Results[He2010, Correlated]):
     """All results."""
 
-    apart: Mapping[str, Any]  # of `_apart`
-    weak: Sequence[Mapping[str, Any]]  # of `weak_tendencies`
+    # The results of `_apart` and of `weak_tendencies`.
+    apart: Mapping[str, Any]
+    weak: Sequence[Mapping[str, Any]]
 
 
 QUICK = He2010(
@@ -247,7 +266,8 @@ class RandomStart:
     """Run a trainer from weights of length 1 in a random direction, and ignore the given start."""
 
     trainer: Trainer
-    random_state: int = 0  # of the direction
+    # The seed of the direction.
+    random_state: int = 0
 
     def minimize(
         self,
@@ -301,9 +321,10 @@ def _coefficients(q: Queries, surrogates: dict[str, str], sweep: Sweep, seed: in
     values = model_values(tuple(surrogates.values()), q, models=models)
     results = []
     for ours, theirs in zip(*values, strict=True):
+        # Both values are arrays of models by queries. Queries on which the measure is undefined do not count.
         by_model = np.nanmean(theirs, axis=1)
-        known = ~np.isnan(theirs[0])
-        loss = float(by_model.max() - by_model[ours[:, known].mean(axis=1).argmax()])
+        defined = ~np.isnan(theirs[0])
+        loss = float(by_model.max() - by_model[ours[:, defined].mean(axis=1).argmax()])
         results.append({"coefficient": tendency(ours, theirs).coefficient, "loss": loss})
     return results
 
@@ -320,6 +341,7 @@ def _apart(sweep: Sweep, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     labels = rng.choice(3, size=_QUERIES * _DOCS, p=_SHARES).astype(np.float64)
     qptr = np.arange(0, len(labels) + 1, _DOCS)
+    # Each row is a random permutation of 0 to N - 1, so scores of a query are delta apart.
     scores = np.argsort(rng.random((sweep.models, _QUERIES, _DOCS)), axis=2) * _DELTA
     flat = scores.reshape(sweep.models, -1)
     n_relevant = int((labels.reshape(_QUERIES, -1) > 0).sum(axis=1).max())
@@ -426,29 +448,23 @@ def weak_tendencies() -> list[dict[str, Any]]:
 class TradeOff(NamedTuple):
     """Training MAP of ApproxRank-MAP against alpha."""
 
-    alphas: Float64Array  # (n_alphas,)
-    # (n_alphas, n_folds): from one random start, and the best of several by the surrogate
+    # The values of alpha, float64 (n_alphas,).
+    alphas: Float64Array
+    # Training values from one random start, and those of the start with the best surrogate of several;
+    # float64 (n_alphas, n_folds).
     one: Float64Array
     many: Float64Array
-
-
-class SurrogatePoint(NamedTuple):
-    """A surrogate with its parameters."""
-
-    name: str  # "ApproxRank-MAP alpha=100"
-    coefficient: float  # mean of eps* over the folds
-    # mean over folds of the measure
-    train: float
-    test: float
 
 
 class Agreement(NamedTuple):
     """Rank correlation between tendency coefficients and a measure, by fold."""
 
     measure: str
-    points: tuple[SurrogatePoint, ...]
-    # str to float64 (n_folds,): Kendall's tau of minus eps*, on the training queries of a fold, with the
-    # measure on its "train" and "test" queries; NaN with fewer than three points, or if one side is constant
+    # The means over the folds of eps* and of the measure on test queries, by surrogate and parameter, such as
+    # "ApproxRank-MAP alpha=100".
+    points: Mapping[str, tuple[float, float]]
+    # Kendall's tau, float64 (n_folds,), of minus eps* with the measure on the "train" and "test" queries of
+    # a fold. It is NaN with fewer than three points, or if one side is constant.
     by_fold: dict[str, Float64Array]
 
 
@@ -462,7 +478,7 @@ def agreement(coefficients: Coefficients, compared: CrossValidation, measure: st
 
     names = (MAP, *OF_AP) if measure == "AP" else (NDCG, "SoftRank", "SVMndcg", "DORM")
     folds = [row for name in names for row in _by_fold(coefficients, compared, name, measure)]
-    points = tuple(SurrogatePoint(name, *(float(values.mean()) for values in of)) for name, *of in folds)
+    points = {name: (float(eps.mean()), float(test.mean())) for name, eps, _, test in folds}
 
     def tau(at: int, i: int) -> float:
         strength, values = [-row[1][i] for row in folds], [row[at][i] for row in folds]
@@ -487,7 +503,8 @@ def _by_fold(
     for candidates in zip(*(fold.tried for fold in compared.results[name]), strict=True):
         label = f"{varied}={candidates[0].settings[varied]:g}"
         train, test = (
-            np.array([getattr(one, part)[measure] for one in candidates]) for part in ("train", "test")
+            np.array([getattr(candidate, part)[measure] for candidate in candidates])
+            for part in ("train", "test")
         )
         rows.append((f"{name} {label}", coefficients[name][label], train, test))
     return rows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -35,7 +34,6 @@ from directrix.papers.he2010 import (
     Coefficients,
     Correlated,
     He2010,
-    SurrogatePoint,
     Sweep,
     Tendencies,
     TradeOff,
@@ -47,39 +45,45 @@ from directrix.reports.report import Claim, Figure, Panel, PerQuery, Section
 from directrix.tables import PValue, Table, Value
 
 WORDS = Words.of("he2010")
-_BOUNDS: dict[float, float] = {one["sigma"]: one["bound"] for one in WORDS.published["bounds"]}
-_WEAK = 0.1  # a coefficient is not arbitrarily strong above this share of the range of the measure
-_SMALL = 0.25  # a coefficient is "very strong" below this share of the smallest "big" one
-_CLOSE = 0.01  # coefficients that differ by less are alike
-_KNEE = 250.0  # alpha up to which training values rise, by the paper
+_BOUNDS: dict[float, float] = {example["sigma"]: example["bound"] for example in WORDS.published["bounds"]}
+# A coefficient above this share of the range of the measure is not arbitrarily strong.
+_WEAK = 0.1
+# A coefficient is "very strong" below this share of the smallest "big" one.
+_SMALL = 0.25
+# Coefficients that differ by less are alike.
+_CLOSE = 0.01
+# In the paper, training values rise up to this alpha.
+_KNEE = 250.0
 _OF_NDCG = ("DORM", "SVMndcg")
 _SHARPER = {"SoftRank": "sigma decreases", MAP: "alpha increases", NDCG: "alpha increases"}
 
 
 def _claims(results: Tendencies) -> Iterator[Claim]:
     collections, sweep = results.collections.items(), results.settings.sweep
-    for name, one in collections:
-        yield _theorem_1(name, one, sweep)
+    for name, result in collections:
+        yield _theorem_1(name, result, sweep)
     yield from _theorem_2(results.apart, sweep)
     yield from _theorems(results.apart, sweep)
     yield _theorem_4(results.weak)
-    for name, one in collections:
-        yield from _tendency(name, one.coefficients)
-        yield from _trade_off(name, one.trade_off)
-        yield from _ordered(name, one.compared, "training")
-        yield from _cannot_always(name, one.compared)
-        yield _best(name, one.compared)
-        yield from _ordered(name, one.compared, "test")
-    for name, one in collections:
-        yield from (agreement_claim(name, agreement) for agreement in one.agreements)
+    for name, result in collections:
+        yield from _tendency(name, result.coefficients)
+        yield from _trade_off(name, result.trade_off)
+        yield from _ordered(name, result.compared, "training")
+        yield from _cannot_always(name, result.compared)
+        yield _best(name, result.compared)
+        yield from _ordered(name, result.compared, "test")
+    for name, result in collections:
+        yield from (agreement_claim(name, agreement) for agreement in result.agreements)
 
 
-def _theorem_1(name: str, one: Correlated, sweep: Sweep) -> Claim:
+def _theorem_1(name: str, result: Correlated, sweep: Sweep) -> Claim:
     """Compare the loss of every surrogate on every fold with its coefficient."""
-    pairs = [(family, label) for family, of in one.losses.items() for label in of]
+    pairs = [(family, label) for family, surrogates in result.losses.items() for label in surrogates]
     losses, coefficients = (
-        np.array([of[family][label] for family, label in pairs]) for of in (one.losses, one.coefficients)
+        np.array([values[family][label] for family, label in pairs])
+        for values in (result.losses, result.coefficients)
     )
+    # The tolerance is above the rounding of means over queries.
     n_above = int((losses > coefficients + 1e-12).sum())
     at = np.unravel_index(losses.argmax(), losses.shape)
     return WORDS.fact(
@@ -119,20 +123,21 @@ def _theorem_2(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
 
 
 def _theorems(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
+    """Compare the coefficients of the made-up queries with their bounds; structural SVMs have none."""
     families = sweep.families()
     for family, source in (("SoftRank", "Theorem 2"), (MAP, "Theorem 3"), (NDCG, "Theorem 3")):
-        values = [each["coefficient"] for each in apart[family]]
-        # a bound above 1, the range of the measure, says nothing
-        bounded = [each for each in apart[family] if each["bound"] is not None and each["bound"] <= 1.0]
-        best = min(values)
-        is_within = all(each["coefficient"] <= each["bound"] + 1e-12 for each in bounded)
+        coefficients = [surrogate["coefficient"] for surrogate in apart[family]]
+        # The range of the measure is 1, so a bound above it says nothing.
+        bounded = [s for s in apart[family] if s["bound"] is not None and s["bound"] <= 1.0]
+        best = min(coefficients)
+        is_within = all(s["coefficient"] <= s["bound"] + 1e-12 for s in bounded)
         yield WORDS.fact(
             "within-bound",
             holds=best < 1e-3 and is_within,
             family=family,
             source=source,
             best=best,
-            label=list(families[family])[values.index(best)],
+            label=list(families[family])[coefficients.index(best)],
             n=len(bounded),
             s="s" * (len(bounded) != 1),
             exceeded="none" if is_within else "at least one",
@@ -143,12 +148,13 @@ def _theorems(apart: Mapping[str, Any], sweep: Sweep) -> Iterator[Claim]:
 
 def _theorem_4(weak: Sequence[Mapping[str, Any]]) -> Claim:
     """Check Lemma 3 on the queries of the proof: the measure rises, a structural surrogate falls."""
-    structural = [one for one in weak if one["surrogate"] in STRUCTURAL.values()]
-    falls = [one["rise"] > 0.0 > one["surrogate rise"] for one in structural]
-    is_rise = [abs(one["coefficient"] - one["rise"]) < 1e-9 for one in structural]
-    last = {one["surrogate"]: one for one in structural}  # of the largest query
+    structural = [query for query in weak if query["surrogate"] in STRUCTURAL.values()]
+    falls = [query["rise"] > 0.0 > query["surrogate rise"] for query in structural]
+    is_rise = [abs(query["coefficient"] - query["rise"]) < 1e-9 for query in structural]
+    # The queries ascend in size, so the largest one is kept for each surrogate.
+    last = {query["surrogate"]: query for query in structural}
     ap, ndcg = (last[STRUCTURAL[name]]["rise"] for name in ("SVMmap", "SVMndcg"))
-    aps = [one["rise"] for one in structural if one["surrogate"] == STRUCTURAL["SVMmap"]]
+    aps = [query["rise"] for query in structural if query["surrogate"] == STRUCTURAL["SVMmap"]]
     n_smaller = len(structural) // len(STRUCTURAL) - 1
     return WORDS.fact(
         "theorem-4-data",
@@ -182,7 +188,8 @@ def _cannot_always(name: str, compared: CrossValidation) -> Iterator[Claim]:
 
 def _tendency(name: str, coefficients: Coefficients) -> Iterator[Claim]:
     for family, sharper in _SHARPER.items():
-        folds = np.array(list(coefficients[family].values()))  # from blunt to sharp
+        # The rows are surrogates from the smoothest to the sharpest, the columns are folds.
+        folds = np.array(list(coefficients[family].values()))
         mean = folds.mean(axis=1)
         falls, fold_falls = np.diff(mean) <= 0.0, np.diff(folds, axis=0) <= 0
         yield WORDS.fact(
@@ -200,6 +207,8 @@ def _tendency(name: str, coefficients: Coefficients) -> Iterator[Claim]:
         )
     sharpest = {family: float(list(coefficients[family].values())[-1].mean()) for family in _SHARPER}
     large = coefficients["structural"]
+    # The smallest coefficient of a structural SVM must be above the largest one of the smooth surrogate for
+    # the same measure.
     margin = min(
         large[name].min() - coefficients[MAP if name in OF_AP else NDCG]["alpha=100"].max()
         for name in STRUCTURAL
@@ -216,12 +225,13 @@ def _tendency(name: str, coefficients: Coefficients) -> Iterator[Claim]:
 
 def _trade_off(name: str, trade: TradeOff) -> Iterator[Claim]:
     alphas = trade.alphas
-    one, many = trade.one.mean(axis=1), trade.many.mean(axis=1)
+    single, many = trade.one.mean(axis=1), trade.many.mean(axis=1)
     for stated in WORDS.published["steps"]:
         inside = (alphas >= stated["low"]) & (alphas <= stated["high"])
+        # A trend needs two of the trained alphas within the interval of the statement.
         if inside.sum() < 2:
             continue
-        x, y = alphas[inside], {"one": one, "many": many}[stated["start"]][inside]
+        x, y = alphas[inside], {"one": single, "many": many}[stated["start"]][inside]
         n_steps, n_as_stated = len(y) - 1, int((np.diff(y) * stated["sign"] > 0.0).sum())
         yield WORDS.fact(
             "steps",
@@ -236,14 +246,15 @@ def _trade_off(name: str, trade: TradeOff) -> Iterator[Claim]:
             n_as_stated=n_as_stated,
             n_steps=n_steps,
         )
+    # The statement is about a knee inside the grid; a grid that ends at the knee cannot show it.
     at = int((alphas <= _KNEE).sum()) - 1
-    if 0 < at < len(one) - 1:
+    if 0 < at < len(single) - 1:
         first, last = (int((trade.one[at] > trade.one[end]).sum()) for end in (0, -1))
         yield WORDS.fact(
             "trade-off",
-            holds=bool(one[at] > max(one[0], one[-1])),
+            holds=bool(single[at] > max(single[0], single[-1])),
             name=name,
-            one=one[[0, at, -1]],
+            one=single[[0, at, -1]],
             alphas=alphas[[0, at, -1]],
             first=first,
             last=last,
@@ -251,7 +262,7 @@ def _trade_off(name: str, trade: TradeOff) -> Iterator[Claim]:
         )
     inside = (alphas >= 50.0) & (alphas <= 400.0)
     is_better = trade.many[inside].mean(axis=0) > trade.one[inside].mean(axis=0)
-    gains = 100.0 * (many[inside] / one[inside] - 1.0)
+    gains = 100.0 * (many[inside] / single[inside] - 1.0)
     values = {"name": name, "least": gains.min(), "most": gains.max(), "n_better": is_better.sum()}
     yield WORDS.fact("restarts", holds=bool(gains.mean() > 0.0), n_folds=len(is_better), **values)
 
@@ -300,15 +311,27 @@ def _listed(values: Mapping[str, float], form: str) -> str:
 
 def _tables(results: Tendencies) -> tuple[Section, ...]:
     collections = results.collections.items()
-    trade_offs = (_trade_off_table(name, one.trade_off) for name, one in collections)
+    families = results.settings.sweep.families()
+    bounds = []
+    for sigma, values in zip(map(parameter, families["SoftRank"]), results.apart["SoftRank"], strict=True):
+        numbers = (_BOUNDS.get(sigma), *example_bounds(sigma), values["coefficient"])
+        bounds.append((_whole(sigma), *(None if n is None else _two_digits(n) for n in numbers)))
+    trade_offs = []
+    for name, result in collections:
+        rows = []
+        for alpha, single, many in zip(*result.trade_off, strict=True):
+            means = (float(single.mean()), float(many.mean()))
+            gain = 100.0 * (means[1] / means[0] - 1.0)
+            rows.append((_whole(alpha), *means, gain, f"{int((many > single).sum())}/{len(single)}"))
+        trade_offs.append(WORDS.table("trade-off", rows, name=name))
     numbered = (_performance(results, measure, part) for part in ("training", "test") for measure in MEASURES)
     appendix = (
         _over(results, "table-10", "sigma", "SoftRank"),
         _over(results, "table-11", "alpha", MAP, NDCG),
         _over(results, "beta", "beta", "beta"),
     )
-    shown = [(title, [of]) for title, of in _shown(results.settings.sweep.families()).items()]
-    made = (_softrank_bounds(results), _apart(results), _weak(results))
+    shown = [(title, [surrogate]) for title, surrogate in _shown(families).items()]
+    made = (WORDS.table("theorem-2", bounds), _apart(results), _weak(results))
     return (
         Section("Tendency correlation", (_coefficients(results, "table-3", "method", shown),)),
         Section("The theorems on data made for them", made),
@@ -346,26 +369,20 @@ def _coefficients(
     """Make a table of coefficients on every fold, with their means; prefixes are of the collections."""
     collections, rows = results.collections, []
     for first, cells in surrogates:
-        folds = [one.coefficients[family][label] for family, label in cells for one in collections.values()]
+        folds = [
+            result.coefficients[family][label] for family, label in cells for result in collections.values()
+        ]
         rows.append((first, *(float(value) for values in folds for value in (*values, values.mean()))))
     heads: list[tuple[str, Sequence[str]]] = [("", [head])]
     for prefix in prefixes:
-        heads += [(prefix + name, (*one.compared.folds, "mean")) for name, one in collections.items()]
+        heads += [(prefix + name, (*result.compared.folds, "mean")) for name, result in collections.items()]
     return WORDS.table(key, rows, heads=heads)
 
 
-def _softrank_bounds(results: Tendencies) -> Table:
-    labels = results.settings.sweep.families()["SoftRank"]
-    rows = []
-    for sigma, values in zip(map(parameter, labels), results.apart["SoftRank"], strict=True):
-        bounds = (_BOUNDS.get(sigma), *example_bounds(sigma), values["coefficient"])
-        rows.append((_whole(sigma), *(None if bound is None else _two_digits(bound) for bound in bounds)))
-    return WORDS.table("theorem-2", rows)
-
-
 def _weak(results: Tendencies) -> Table:
-    made = {(one["n_relevant"], one["surrogate"]): one for one in results.weak}
-    groups = [  # for AP, for nDCG
+    made = {(query["n_relevant"], query["surrogate"]): query for query in results.weak}
+    # Both groups, one of AP and one of nDCG, end with the smooth surrogate that they are compared with.
+    groups = [
         [*(STRUCTURAL[name] for name in names), smooth]
         for names, smooth in zip((OF_AP, ("SVMndcg", "DORM")), SMOOTH, strict=True)
     ]
@@ -374,7 +391,7 @@ def _weak(results: Tendencies) -> Table:
         cells = []
         for names in groups:
             group = [made[n_relevant, name] for name in names]
-            cells += [group[0]["rise"], *(one["surrogate rise"] for one in group)]
+            cells += [group[0]["rise"], *(query["surrogate rise"] for query in group)]
         rows.append((n_relevant, group[0]["n_docs"], *cells))
     return WORDS.table("weak", rows)
 
@@ -391,15 +408,6 @@ def _apart(results: Tendencies) -> Table:
     return WORDS.table("apart", rows)
 
 
-def _trade_off_table(name: str, trade: TradeOff) -> Table:
-    rows = []
-    for alpha, one, many in zip(*trade, strict=True):
-        ours = (float(one.mean()), float(many.mean()))
-        gain = 100.0 * (ours[1] / ours[0] - 1.0)
-        rows.append((_whole(alpha), *ours, gain, f"{int((many > one).sum())}/{len(one)}"))
-    return WORDS.table("trade-off", rows, name=name)
-
-
 def _whole(value: float) -> float | int:
     return int(value) if float(value).is_integer() else float(value)
 
@@ -410,28 +418,25 @@ def _performance(results: Tendencies, measure: str, part: str) -> Table:
     columns = (MEASURES[measure].name, "- ListNet", *(["p"] if part == "test" else []))
     rows = []
     for entry in first.entries:
-        if entry != ONE_START:
-            cells = (_against_listnet(one.compared, entry, measure, part) for one in collections.values())
-            rows.append((entry, *chain.from_iterable(cells)))
+        if entry == ONE_START:
+            continue
+        cells: list[Value] = [entry]
+        for result in collections.values():
+            compared, is_base = result.compared, entry == LISTNET
+            mean = compared.train if part == "training" else compared.mean
+            value = mean(entry, measure)
+            cells += [value, None if is_base else value - mean(LISTNET, measure)]
+            if part == "test":
+                values = (compared.values(name, measure) for name in (entry, LISTNET))
+                cells.append(None if is_base else PValue(paired_t(*values).p))
+        rows.append(cells)
     heads = [("", ["method"]), *((name, columns) for name in collections)]
     return WORDS.table(part, rows, heads=heads, measure=MEASURES[measure])
 
 
-def _against_listnet(compared: CrossValidation, entry: str, measure: str, part: str) -> tuple[Value, ...]:
-    mean = compared.train if part == "training" else compared.mean
-    value, base = (mean(name, measure) for name in (entry, LISTNET))
-    difference = None if entry == LISTNET else value - base
-    if part == "training":
-        return value, difference
-    if entry == LISTNET:
-        return value, None, None
-    test = paired_t(compared.values(entry, measure), compared.values(LISTNET, measure))
-    return value, difference, PValue(test.p)
-
-
 def _chosen(results: Tendencies) -> Table:
     collections = results.collections
-    rows = [(name, *row) for name, one in collections.items() for row in settings_rows(one.compared)]
+    rows = [(name, *row) for name, result in collections.items() for row in settings_rows(result.compared)]
     folds = next(iter(collections.values())).compared.folds
     return WORDS.table("chosen", rows, heads=[("", ("data", "method", *folds, "seconds"))])
 
@@ -439,57 +444,58 @@ def _chosen(results: Tendencies) -> Table:
 def _figures(results: Tendencies) -> Iterator[Figure]:
     collections = results.collections.items()
     yield WORDS.figure(
-        "coefficients", [p for name, one in collections for p in _lines(name, one.coefficients)]
+        "coefficients", [p for name, result in collections for p in _lines(name, result.coefficients)]
     )
     panels = []
-    for name, one in collections:
-        x, starts = one.trade_off.alphas, {"restarts": one.trade_off.many, "one start": one.trade_off.one}
-        curves = tuple(line(label, x, values.mean(axis=1)) for label, values in starts.items())
+    for name, result in collections:
+        trade = result.trade_off
+        starts = {"restarts": trade.many, "one start": trade.one}
+        curves = tuple(line(label, trade.alphas, values.mean(axis=1)) for label, values in starts.items())
         panels.append(Panel(name, curves, "alpha", "MAP of the training queries", x_scale="log"))
     yield WORDS.figure("trade-off", panels)
-    yield WORDS.figure(
-        "agreement", [_scatter(name, of) for name, one in collections for of in one.agreements]
-    )
+    panels = []
+    for name, agreement in (
+        (name, agreement) for name, result in collections for agreement in result.agreements
+    ):
+        by_method: dict[str, list[tuple[float, float]]] = {}
+        for surrogate, point in agreement.points.items():
+            by_method.setdefault(surrogate.partition(" ")[0], []).append(point)
+        curves = tuple(
+            line(method, [eps for eps, _ in points], [value for _, value in points], "points")
+            for method, points in by_method.items()
+        )
+        shown = MEASURES[agreement.measure].name
+        panels.append(Panel(f"{name}: {shown}", curves, "eps*", f"test {shown}"))
+    yield WORDS.figure("agreement", panels)
 
 
 def _lines(name: str, coefficients: Coefficients) -> Iterator[Panel]:
     for family in _SHARPER:
-        of, levels = coefficients[family], OF_AP if family == MAP else _OF_NDCG
-        x = [parameter(surrogate) for surrogate in of]
-        curves = [line(family, x, [values.mean() for values in of.values()])]
-        for level in levels:
-            height = coefficients["structural"][level].mean()
-            curves.append(line(level, (min(x), max(x)), (height, height), "dashed"))
+        surrogates = coefficients[family]
+        x = [parameter(surrogate) for surrogate in surrogates]
+        curves = [line(family, x, [values.mean() for values in surrogates.values()])]
+        # A structural SVM has no such parameter, so it is a level line.
+        for name_of_svm in OF_AP if family == MAP else _OF_NDCG:
+            height = coefficients["structural"][name_of_svm].mean()
+            curves.append(line(name_of_svm, (min(x), max(x)), (height, height), "dashed"))
         label = _SHARPER[family].partition(" ")[0]
         yield Panel(f"{name}: {family}", tuple(curves), label, "eps*", x_scale="log")
 
 
-def _scatter(name: str, agreement: Agreement) -> Panel:
-    by_method: dict[str, list[SurrogatePoint]] = {}
-    for point in agreement.points:
-        by_method.setdefault(point.name.partition(" ")[0], []).append(point)
-    curves = tuple(
-        line(method, [p.coefficient for p in points], [p.test for p in points], "points")
-        for method, points in by_method.items()
-    )
-    shown = MEASURES[agreement.measure].name
-    return Panel(f"{name}: {shown}", curves, "eps*", f"test {shown}")
-
-
 def _per_query(results: Tendencies) -> Iterator[PerQuery]:
-    for one in results.collections.values():
-        entries = [entry for entry in one.compared.entries if entry != ONE_START]
-        yield from one.by_query(entries, {measure: measure for measure in MEASURES})
+    for result in results.collections.values():
+        entries = [entry for entry in result.compared.entries if entry != ONE_START]
+        yield from result.by_query(entries, {measure: measure for measure in MEASURES})
 
 
 def _summary(results: Tendencies, claims: Sequence[Claim]) -> Iterator[str]:
     collections = results.collections.items()
-    for name, one in collections:
-        sharp = one.coefficients[MAP]
+    for name, result in collections:
+        sharp = result.coefficients[MAP]
         first, last = next(iter(sharp)), list(sharp)[-1]
-        structural = [float(values.mean()) for values in one.coefficients["structural"].values()]
-        entries = [entry for entry in one.compared.entries if "," not in entry]
-        means = {entry: one.compared.mean(entry, "AP") for entry in entries}
+        structural = [float(values.mean()) for values in result.coefficients["structural"].values()]
+        entries = [entry for entry in result.compared.entries if "," not in entry]
+        means = {entry: result.compared.mean(entry, "AP") for entry in entries}
         best = max(means, key=means.__getitem__)
         yield from WORDS.section(
             "summary of a collection",
@@ -504,10 +510,10 @@ def _summary(results: Tendencies, claims: Sequence[Claim]) -> Iterator[str]:
             highest=means[best],
             means=means,
             range=max(means.values()) - min(means.values()),
-            gain=100.0 * (one.trade_off.many.mean() / one.trade_off.one.mean() - 1.0),
+            gain=100.0 * (result.trade_off.many.mean() / result.trade_off.one.mean() - 1.0),
         )
-    for name, one in collections:
-        for agreement in one.agreements:
+    for name, result in collections:
+        for agreement in result.agreements:
             yield from WORDS.section(
                 "summary of agreement",
                 name=name,
@@ -521,8 +527,8 @@ def _summary(results: Tendencies, claims: Sequence[Claim]) -> Iterator[str]:
 
 def _details(results: Tendencies) -> dict[str, Any]:
     sizes = {
-        name: (len(one.collection.splits), len(one.compared.query_ids))
-        for name, one in results.collections.items()
+        name: (len(result.collection.splits), len(result.compared.query_ids))
+        for name, result in results.collections.items()
     }
     return {"data": "; ".join(f"{name}, {n} folds, {m} test queries" for name, (n, m) in sizes.items())}
 

@@ -1,4 +1,11 @@
-"""A paper: the experiment that reproduces it, the texts of its page, and the report."""
+"""A paper: the experiment that reproduces it, the texts of its page, and the report.
+
+A `Workspace`, which has the folders of data and results, goes in, and a `Report` comes out::
+
+    paper = find_paper("qin2010")
+    report = paper.reproduce(workspace)
+    write_report(workspace.folder, report)
+"""
 
 from __future__ import annotations
 
@@ -26,7 +33,9 @@ _QUICK_RUN = (
     "**This is a quick run**: few settings and folds, and short trainings. It shows that everything works; "
     "its numbers are not results. So tables leave out published values, and no claim gets a verdict."
 )
+# A quick run leaves out these three columns.
 _COMPARED = ("published", "ours", "difference")
+# This is written for None. No text contains it, so texts with such a value can be left out.
 _NOTHING = "\0"
 
 
@@ -37,9 +46,11 @@ class Experiment:
     Each paper adds fields. A field ``trials`` is the number of random splits, which users may choose.
     """
 
-    letor: ClassVar[Sequence[str]] = ()  # folders of ``letor/`` that it can use
+    # The folders of ``letor/`` that it can use.
+    letor: ClassVar[Sequence[str]] = ()
 
-    seed: int = 0  # of everything random
+    # The seed of everything random.
+    seed: int = 0
 
     def read(self, data: Path) -> Mapping[str, Any]:
         """Read the data from a folder, by name; each has a ``digest`` of all that results depend on."""
@@ -60,7 +71,8 @@ class Results(Generic[E, C]):
     """All results of an experiment."""
 
     settings: E
-    collections: Mapping[str, C]  # by the name of the collection
+    # The results by the name of the collection.
+    collections: Mapping[str, C]
 
 
 @dataclass(frozen=True)
@@ -105,7 +117,7 @@ class Words:
         page = (folder / "page.md").read_text("utf-8")
         first, *rest = re.split(r"^#+ ", page, flags=re.MULTILINE)[1:]
         title, citation = first.split("\n", 1)
-        headed = (part.split("\n", 1) for part in rest)
+        headed = (section.split("\n", 1) for section in rest)
         sections = {heading: tuple(re.split(r"\n+(?=- )|\n\n+", body.strip())) for heading, body in headed}
         return cls(title, citation.strip(), sections, captions, published)
 
@@ -133,6 +145,7 @@ class Words:
         ``notes`` are further notes, or names of notes.
         """
         caption, named = self.captions["tables"][key], self.captions.get("notes", {})
+        # A note that is the name of a shared one is replaced by its text.
         written = [named.get(note, note) for note in caption.get("notes", ())]
         (title,) = _filled([caption["title"]], values)
         groups = [(name, len(columns)) for name, columns in heads] if len(heads) > 1 else []
@@ -167,8 +180,8 @@ class Words:
     def fact(self, key: str, *, holds: bool | None, **values: Any) -> Claim:
         """Make a claim that needs no test of significance; None = the numbers do not decide it."""
         (evidence,) = _filled([self.captions["claims"][key]["evidence"]], values)
-        judged: Verdict = "not tested" if holds is None else "holds" if holds else "does not hold"
-        return Claim(*self.statement(key, **values), judged, evidence)
+        outcome: Verdict = "not tested" if holds is None else "holds" if holds else "does not hold"
+        return Claim(*self.statement(key, **values), outcome, evidence)
 
 
 class _Filler(Formatter):
@@ -219,15 +232,15 @@ class Paper(Generic[E, R]):
         InputError
             If a number of trials is given for a paper without random splits.
         """
-        given: dict[str, Any] = {"seed": work.seed}
+        values: dict[str, Any] = {"seed": work.seed}
         if work.trials is not None:
             if not hasattr(self.full, "trials"):
                 raise InputError(
                     f"trials={work.trials}: {work.name} has no random splits whose number could be chosen; "
                     "leave it out."
                 )
-            given["trials"] = work.trials
-        return replace(self.quick if work.quick else self.full, **given)
+            values["trials"] = work.trials
+        return replace(self.quick if work.quick else self.full, **values)
 
     def reproduce(self, work: Workspace, experiment: E | None = None) -> Report:
         """Run the unfinished parts of an experiment, by default the requested one, and return its report.
@@ -240,14 +253,15 @@ class Paper(Generic[E, R]):
         chosen = self.experiment(work) if experiment is None else replace(experiment, seed=work.seed)
         data = chosen.read(work.data)
         fixed = asdict(chosen)
-        # a run may be resumed with more trials
+        # A run may be resumed with more trials.
         free = {name: fixed.pop(name) for name in ("trials",) if name in fixed}
-        digests = {name: one.digest for name, one in data.items()}
+        digests = {name: collection.digest for name, collection in data.items()}
         record = work.open({**fixed, "data": digests}, **free)
         begun = time.monotonic()
         results = chosen.run(data, work)
-        parts = {"all parts": total_seconds(work.path)} if work.path.is_file() else {}
-        seconds = {**parts, "this call": time.monotonic() - begun}
+        # The cells also know the time of earlier calls that were interrupted.
+        seconds = {"all parts": total_seconds(work.path)} if work.path.is_file() else {}
+        seconds["this call"] = time.monotonic() - begun
         record["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
         return self.report(results, work, record)
 
@@ -308,11 +322,12 @@ def settings_rows(compared: CrossValidation, *, has_steps: bool = False) -> list
     for entry in compared.entries:
         cells = []
         for result in compared.results[entry]:
-            tried, chosen = [one.settings for one in result.tried], result.tried[result.chosen]
+            chosen = result.tried[result.chosen]
+            # Values may be lists, which have no hash. Their repr has one.
             varied = {
                 name: value
                 for name, value in chosen.settings.items()
-                if len({repr(settings.get(name)) for settings in tried}) > 1
+                if len({repr(candidate.settings.get(name)) for candidate in result.tried}) > 1
             }
             cells.append(settings_text(varied) + f" ({chosen.steps})" * has_steps)
         rows.append((entry, *cells, compared.seconds(entry)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -45,8 +46,10 @@ def ndcg_at(k: int | None) -> NDCG:
 
 
 _SOURCE = "Qin, Liu & Li (2010), Algorithm 1, doi:10.1007/s10791-009-9124-x"
-_BETA, _ALPHA = 10.0, 100.0  # where they are not varied, as in Figures 1 and 2
-_CUT = {"k": 10, "beta": _BETA}  # the paper's truncation at rank 10
+# The values where they are not varied, as in Figures 1 and 2.
+_BETA, _ALPHA = 10.0, 100.0
+# The paper's truncation at rank 10.
+_CUT = {"k": 10, "beta": _BETA}
 _SURROGATES: dict[str, tuple[RankingMeasure, type[Any], dict[str, Any]]] = {
     "ApproxAP": (AP(), ApproxAP, {"beta": _BETA}),
     "ApproxNDCG": (ndcg_at(None), ApproxNDCG, {}),
@@ -75,23 +78,26 @@ FIGURES = ("ApproxAP by alpha", "ApproxAP by beta", "ApproxNDCG by alpha")
 class Grids:
     """Settings that validation chooses among."""
 
-    epochs: int = 200  # T of Algorithm 1
-    rate: float = 0.01  # its eta
-    # of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4); the first also of all surrogates of Section 7
+    # Algorithm 1 calls these T and eta.
+    epochs: int = 200
+    rate: float = 0.01
+    # The grids of ApproxAP and ApproxNDCG (Sect. 6.3 and 6.4). All surrogates of Section 7 have the first
+    # one, too.
     ap_alpha: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0)
     ap_beta: tuple[float, ...] = (1.0, 10.0, 20.0, 50.0, 100.0)
     ndcg_alpha: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0)
-    others: Mapping[str, Mapping[str, Sequence[Any]]] = field(
-        default_factory=dict
-    )  # by entry, if not the library's
+    # The grids of further entries by name. An entry that is not in here has the library's grid.
+    others: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Study:
     """Parameters of the error curves."""
 
-    alphas: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0, 200.0)  # rising; the paper does not name its three
-    betas: tuple[float, ...] = (1.0, 10.0, 20.0, 50.0, 100.0)  # of Figure 2, rising
+    # The paper does not name its three values. Values ascend, so that every step should lower the error.
+    alphas: tuple[float, ...] = (10.0, 20.0, 50.0, 100.0, 200.0)
+    # The values of Figure 2.
+    betas: tuple[float, ...] = (1.0, 10.0, 20.0, 50.0, 100.0)
     epochs: int = 200
     rate: float = 0.01
 
@@ -109,20 +115,24 @@ class Bounded(NamedTuple):
     """The queries, of all epochs, that a theorem covers."""
 
     share: float
-    # means over them; None if there are none
+    # The means of the bounds and of the errors over these queries. They are None if there are no such
+    # queries.
     bound: float | None
     error: float | None
-    broken: int  # number of errors above their bound
+    # The number of errors above their bound.
+    broken: int
 
 
 @dataclass(frozen=True, eq=False)
 class ErrorCurve:
     """The errors of one training."""
 
-    rho: Float64Array  # (n_epochs,): mean error over the queries after every epoch
-    by_query: Float64Array  # (n_queries,): mean error over the epochs; NaN where the measure is undefined
-    # by the way the error of the soft ranks is bounded, see `directrix.laws.bounds.bounds_of`; empty if no
-    # theorem covers the surrogate
+    # The mean error over the queries after every epoch, float64 (n_epochs,).
+    rho: Float64Array
+    # The mean error over the epochs, float64 (n_queries,). It is NaN where the measure is undefined.
+    by_query: Float64Array
+    # The keys say how the error of the soft ranks is bounded, see `directrix.laws.bounds.bounds_of`. There
+    # are none if no theorem covers the surrogate.
     bounds: Mapping[str, Bounded]
 
     def above(self, accuracy: float) -> int | None:
@@ -140,8 +150,10 @@ Curves = Mapping[str, Mapping[float, ErrorCurve]]
 class Approximated(Compared):
     """Results on one collection: ``compared`` has all rows of the tables."""
 
-    curves: Curves  # on the training queries of the first fold
-    # the surrogates of Section 7 with the measures that they approximate; None if they are not studied here
+    # The errors on the training queries of the first fold.
+    curves: Curves
+    # The surrogates of Section 7 with the measures that they approximate. None means that they are not
+    # studied on this collection.
     by_measure: CrossValidation | None = None
 
 
@@ -153,9 +165,11 @@ class Qin2010(Experiment):
 
     grids: Grids = field(default_factory=Grids)
     study: Study = field(default_factory=Study)
-    n_folds: int | None = None  # number of folds of a quick run; None = all
-    keep_top: int = 10  # number of documents to keep of every test query
-    # collections on which the measures of Section 7 are studied; they double the time of a collection
+    # The number of folds of a quick run. None keeps all.
+    n_folds: int | None = None
+    # The number of documents to keep of the ranking of a test query.
+    keep_top: int = 10
+    # The measures of Section 7 are studied on these collections. They double the time of a collection.
     other_measures: tuple[str, ...] = ("OHSUMED",)
 
     def read(self, data: Path) -> dict[str, Collection]:
@@ -167,17 +181,17 @@ class Qin2010(Experiment):
         curves = self._curves(data.values(), work)
         measures = [AP(), *(ndcg_at(k) for k in range(1, 11)), ndcg_at(None), NDCG()]
         results = {}
-        for name, one in data.items():
+        for name, collection in data.items():
             compared = work.cross_validate(
-                name, one.splits, self.entries(), measures, seed=self.seed, keep_top=self.keep_top
+                name, collection.splits, self.entries(), measures, seed=self.seed, keep_top=self.keep_top
             )
             by_measure = None
             if name in self.other_measures:
                 others = self.surrogates_of_measures()
                 by_measure = work.cross_validate(
-                    f"{name}, other measures", one.splits, others, list(OWN), seed=self.seed
+                    f"{name}, other measures", collection.splits, others, list(OWN), seed=self.seed
                 )
-            results[name] = Approximated(one, compared, curves[name], by_measure)
+            results[name] = Approximated(collection, compared, curves[name], by_measure)
         return Results(self, results)
 
     def entries(self) -> list[Entry]:
@@ -225,21 +239,19 @@ class Qin2010(Experiment):
         def key(name: str, surrogate: Any) -> tuple[str, str, str]:
             return "approximation", name, repr(surrogate)
 
-        cells = {  # by key: Figures 1 and 2 share a training
-            key(one.name, surrogate): Cell(
-                key(one.name, surrogate), _errors, (one.first.train, surrogate, self.study, self.seed)
-            )
-            for one in collections
-            for by in surrogates.values()
-            for surrogate in by.values()
-        }
+        # Cells are collected by their keys, because Figures 1 and 2 share a training.
+        cells = {}
+        for collection in collections:
+            for surrogate in chain.from_iterable(by.values() for by in surrogates.values()):
+                name, arguments = key(collection.name, surrogate), (collection.first.train, surrogate)
+                cells[name] = Cell(name, _errors, (*arguments, self.study, self.seed))
         results = work.cells("error curves", list(cells.values()))
         return {
-            one.name: {
-                figure: {value: _curve(results[key(one.name, s)]) for value, s in by.items()}
+            collection.name: {
+                figure: {value: _curve(results[key(collection.name, s)]) for value, s in by.items()}
                 for figure, by in surrogates.items()
             }
-            for one in collections
+            for collection in collections
         }
 
 
@@ -259,19 +271,20 @@ def _errors(q: Queries, surrogate: Any, study: Study, seed: int) -> Any:
 
 
 def _curve(cell: Mapping[str, Any]) -> ErrorCurve:
-    def array(values: Any) -> Float64Array:  # JSON has null for NaN, which NumPy reads as NaN
+    # JSON has null for NaN. NumPy reads it as NaN again.
+    def array(values: Any) -> Float64Array:
         return np.array(values, dtype=np.float64)
 
-    def bounded(of: Mapping[str, Any]) -> Bounded:
-        covered = array(of["covered"])
+    def bounded(raw: Mapping[str, Any]) -> Bounded:
+        covered = array(raw["covered"])
         weights = covered / covered.sum() if covered.any() else None
         bound, error = (
-            None if weights is None else float(np.nansum(weights * array(of[key])))
+            None if weights is None else float(np.nansum(weights * array(raw[key])))
             for key in ("bound", "error")
         )
-        return Bounded(float(covered.mean()), bound, error, of["broken"])
+        return Bounded(float(covered.mean()), bound, error, raw["broken"])
 
-    bounds = {kind: bounded(of) for kind, of in cell["bounds"].items()}
+    bounds = {kind: bounded(raw) for kind, raw in cell["bounds"].items()}
     return ErrorCurve(array(cell["rho"]), array(cell["by_query"]), bounds)
 
 

@@ -41,14 +41,14 @@ _Collections = Mapping[str, Approximated]
 WORDS = Words.of("qin2010")
 _FULL = {short: name for name, short in SHORT.items()}
 _ORDERINGS, _COMPARABLE = (
-    tuple(Ordering(**{**one, "measure": _FULL[one["measure"]]}) for one in WORDS.published[kind])
+    tuple(Ordering(**{**stated, "measure": _FULL[stated["measure"]]}) for stated in WORDS.published[kind])
     for kind in ("orderings", "comparable")
 )
-_SCORES, _POSITIONS = (np.array(WORDS.published[name]) for name in ("scores", "positions"))  # Table 1
-_ORIGINAL = {
-    True: ("TD2003", "TD2004"),
-    False: ("OHSUMED",),
-}  # collections of the paper's MAP, and of its NDCG
+# The scores of Table 1, and their approximate positions as printed.
+_SCORES, _POSITIONS = (np.array(WORDS.published[name]) for name in ("scores", "positions"))
+# The paper reports MAP (True) on some collections, and NDCG (False) on another one.
+_ORIGINAL = {True: ("TD2003", "TD2004"), False: ("OHSUMED",)}
+# The table of errors shows these epochs and the last one.
 _EPOCHS = (1, 10, 50, 100, 200)
 
 
@@ -57,12 +57,11 @@ _EPOCHS = (1, 10, 50, 100, 200)
 
 def _claims(results: _Results) -> Iterator[Claim]:
     collections = results.collections
-    yield _table_1_claim()
-    yield _bounds_of_table_1()
-    for name, one in collections.items():
-        yield from _of_curves(name, one.curves)
+    yield from _of_table_1()
+    for name, result in collections.items():
+        yield from _of_curves(name, result.curves)
     for ordering, name in _stated_on(collections, _ORDERINGS):
-        original = [one for one in ordering.collections if one in _ORIGINAL[ordering.measure == MAP]]
+        original = [place for place in ordering.collections if place in _ORIGINAL[ordering.measure == MAP]]
         placed = ordering._replace(source=_elsewhere(ordering.source, name, original))
         yield check_ordering(placed, name, collections[name].compared, SHORT[ordering.measure])
     for pair, name in _stated_on(collections, _COMPARABLE):
@@ -75,7 +74,7 @@ def _claims(results: _Results) -> Iterator[Claim]:
 
 def _stated_on(present: Container[str], orderings: Iterable[Ordering]) -> list[tuple[Ordering, str]]:
     """Return every ordering with every collection on which it can be checked."""
-    return [(one, name) for one in orderings for name in one.collections if name in present]
+    return [(ordering, name) for ordering in orderings for name in ordering.collections if name in present]
 
 
 def _elsewhere(source: str, collection: str, original: Sequence[str]) -> str:
@@ -83,20 +82,18 @@ def _elsewhere(source: str, collection: str, original: Sequence[str]) -> str:
     return source if collection in original else f"{source}, of {' and '.join(original)}"
 
 
-def _table_1_claim() -> Claim:
+def _of_table_1() -> Iterator[Claim]:
+    """Compute the approximate positions of Table 1 again, and the bounds that the paper derives from them."""
     published, ours = WORDS.published, soft_ranks(_SCORES, alpha=100.0)
     eps = float(np.abs(ours - np.array([2, 4, 1, 5, 3])).max())
     bound = float(rank_bounds(_SCORES, 100.0).max())
+    # The paper prints five decimals.
     same = np.allclose(ours, _POSITIONS, rtol=0, atol=5.1e-6) and round(eps, 5) == published["eps"]
     holds = bool(same and round(bound, 5) == published["eps_bound"] and eps < bound)
-    return WORDS.fact("table-1", holds=holds, eps=eps, bound=bound)
-
-
-def _bounds_of_table_1() -> Claim:
-    published = WORDS.published
+    yield WORDS.fact("table-1", holds=holds, eps=eps, bound=bound)
     ap, ndcg = ap_bound(published["eps"], n_relevant=1, beta=100.0), ndcg_bound(published["eps"])
     holds = round(ap, 4) == published["ap_bound"] and round(ndcg, 5) == published["ndcg_bound"]
-    return WORDS.fact("table-1-bounds", holds=holds, ap=ap, ndcg=ndcg)
+    yield WORDS.fact("table-1-bounds", holds=holds, ap=ap, ndcg=ndcg)
 
 
 def _of_curves(name: str, curves: Curves) -> Iterator[Claim]:
@@ -111,9 +108,9 @@ def _of_curves(name: str, curves: Curves) -> Iterator[Claim]:
             yield _accurate("sharp", {100.0: by_alpha[100.0]}, 0.98, values)
         yield falls(name, figure, source, by_alpha)
     yield falls(name, "ApproxAP by beta", _elsewhere("Fig. 2", name, ["TD2004"]), curves["ApproxAP by beta"])
-    bounds = [one for by in curves.values() for curve in by.values() for one in curve.bounds.values()]
-    broken = sum(one.broken for one in bounds)
-    shares = [one.share for one in bounds]
+    bounds = [bound for by in curves.values() for curve in by.values() for bound in curve.bounds.values()]
+    broken = sum(bound.broken for bound in bounds)
+    shares = [bound.share for bound in bounds]
     yield WORDS.fact(
         "bounds", holds=broken == 0, name=name, broken=broken, least=min(shares), most=max(shares)
     )
@@ -160,10 +157,9 @@ def _tables(results: _Results) -> tuple[Section, ...]:
     accuracy = [_mean_ap(collections, methods)]
     if "OHSUMED" in collections:
         accuracy += _on_ohsumed(collections["OHSUMED"].compared)
-    others = {name: one.by_measure for name, one in collections.items() if one.by_measure is not None}
-    future = [_future(others), _own(others)] if others else []
-    of = {name: one.compared for name, one in collections.items()}
-    of |= {f"{name}, other measures": compared for name, compared in others.items()}
+    others = {n: result.by_measure for n, result in collections.items() if result.by_measure is not None}
+    cross_validations = {name: result.compared for name, result in collections.items()}
+    cross_validations |= {f"{name}, other measures": compared for name, compared in others.items()}
     chosen = [
         WORDS.table(
             "chosen",
@@ -171,13 +167,13 @@ def _tables(results: _Results) -> tuple[Section, ...]:
             heads=[("", ("algorithm", *compared.folds, "seconds"))],
             name=name,
         )
-        for name, compared in of.items()
+        for name, compared in cross_validations.items()
     ]
-    errors = [table for name, one in collections.items() for table in _approximation(name, one.curves)]
+    errors = [table for name, result in collections.items() for table in _approximation(name, result.curves)]
     return (
         Section("Approximation", (_table_1(), *errors)),
         Section("Ranking accuracy", tuple(accuracy)),
-        Section("Other measures (future work of the paper)", tuple(future)),
+        Section("Other measures (future work of the paper)", tuple(_other_measures(others))),
         Section("What validation chose", tuple(chosen)),
     )
 
@@ -195,36 +191,28 @@ def _table_1() -> Table:
 
 def _approximation(name: str, curves: Curves) -> Iterator[Table]:
     """Make a table of the errors, and one of the bounds of the theorems."""
-    yield _errors(name, curves)
+    labeled = [
+        (f"{surrogate}, {parameter} = {value:g}", curve)
+        for surrogate, _, parameter in map(str.split, FIGURES)
+        for value, curve in curves[f"{surrogate} by {parameter}"].items()
+    ]
+    n_epochs = len(labeled[0][1].rho)
+    epochs = [*(e for e in _EPOCHS if e < n_epochs), n_epochs]
+    errors = [
+        (label, *(float(curve.rho[e - 1]) for e in epochs), float(curve.rho.mean()))
+        for label, curve in labeled
+    ]
+    heads = [("", ("surrogate", *(f"epoch {e}" for e in epochs), "mean"))]
+    yield WORDS.table("errors", errors, heads=heads, name=name)
     rows = [
         (
             label,
             *(value for kind in BOUNDS for value in curve.bounds[kind][:3]),
             sum(bounded.broken for bounded in curve.bounds.values()),
         )
-        for label, curve in _labeled(curves)
-    ]
-    yield WORDS.table("bounds", rows, name=name)
-
-
-def _labeled(curves: Curves) -> list[tuple[str, ErrorCurve]]:
-    return [
-        (f"{surrogate}, {parameter} = {value:g}", curve)
-        for surrogate, _, parameter in map(str.split, FIGURES)
-        for value, curve in curves[f"{surrogate} by {parameter}"].items()
-    ]
-
-
-def _errors(name: str, curves: Curves) -> Table:
-    labeled = _labeled(curves)
-    n_epochs = len(labeled[0][1].rho)
-    epochs = [*(e for e in _EPOCHS if e < n_epochs), n_epochs]
-    rows = [
-        (label, *(float(curve.rho[e - 1]) for e in epochs), float(curve.rho.mean()))
         for label, curve in labeled
     ]
-    columns = ("surrogate", *(f"epoch {e}" for e in epochs), "mean")
-    return WORDS.table("errors", rows, heads=[("", columns)], name=name)
+    yield WORDS.table("bounds", rows, name=name)
 
 
 def _mean_ap(collections: _Collections, methods: Sequence[str]) -> Table:
@@ -274,35 +262,47 @@ def _by_cut_off(compared: CrossValidation, method: str) -> list[float]:
     return [compared.mean(method, ndcg_at(k).name) for k in range(1, 11)]
 
 
-def _future(others: Mapping[str, CrossValidation]) -> Table:
-    rows = [
+def _other_measures(others: Mapping[str, CrossValidation]) -> Iterator[Table]:
+    """Compare surrogates of several measures on all of them, and then with the best of the others.
+
+    The second table answers question (b) of the paper. There are no tables without cross-validations.
+    """
+    if not others:
+        return
+    values = [
         (method, *(compared.mean(method, measure) for compared in others.values() for measure in OWN))
         for method in OWN.values()
     ]
     heads = [("", ["surrogate"]), *((name, [SHORT[measure] for measure in OWN]) for name in others)]
-    return WORDS.table("future", rows, heads=heads)
-
-
-def _own(others: Mapping[str, CrossValidation]) -> Table:
-    """Compare the surrogate of every measure with the best of the others: question (b) of the paper."""
+    yield WORDS.table("future", values, heads=heads)
     rows = []
     for name, compared in others.items():
-        for measure, own in OWN.items():
+        for measure, surrogate in OWN.items():
             means = {method: compared.mean(method, measure) for method in OWN.values()}
-            mean = means.pop(own)
+            mean = means.pop(surrogate)
             rival = max(means, key=means.__getitem__)
-            test = paired_t(*(compared.values(method, measure) for method in (own, rival)))
+            test = paired_t(*(compared.values(method, measure) for method in (surrogate, rival)))
             place = f"{1 + sum(other > mean for other in means.values())} of {len(OWN)}"
-            rows.append((name, SHORT[measure], own, mean, place, rival, means[rival], PValue(test.p)))
-    return WORDS.table("own", rows)
+            rows.append((name, SHORT[measure], surrogate, mean, place, rival, means[rival], PValue(test.p)))
+    yield WORDS.table("own", rows)
 
 
 # figures and values by query
 
 
 def _figures(results: _Results) -> Iterator[Figure]:
-    for name, one in results.collections.items():
-        yield _error_figure(name, one.curves)
+    for name, result in results.collections.items():
+        panels = []
+        for number, figure in enumerate(FIGURES, 1):
+            surrogate, _, parameter = figure.split()
+            fixed = {"ApproxAP by alpha": ", beta = 10", "ApproxAP by beta": ", alpha = 100"}.get(figure, "")
+            lines = tuple(
+                line(f"{parameter} = {value:g}", range(1, len(curve.rho) + 1), curve.rho)
+                for value, curve in result.curves[figure].items()
+            )
+            title = f"Fig. {number}: {surrogate}{fixed}"
+            panels.append(Panel(title, lines, "epoch", "mean error", y_scale="log"))
+        yield WORDS.figure("errors", panels, name=name, file=name.lower())
     if "OHSUMED" in results.collections:
         compared = results.collections["OHSUMED"].compared
         for number, methods in (
@@ -314,24 +314,10 @@ def _figures(results: _Results) -> Iterator[Figure]:
             yield WORDS.figure("ndcg", [panel], number=number, methods=", ".join(methods))
 
 
-def _error_figure(name: str, curves: Curves) -> Figure:
-    panels = []
-    for number, figure in enumerate(FIGURES, 1):
-        surrogate, _, parameter = figure.split()
-        fixed = {"ApproxAP by alpha": ", beta = 10", "ApproxAP by beta": ", alpha = 100"}.get(figure, "")
-        lines = tuple(
-            line(f"{parameter} = {value:g}", range(1, len(one.rho) + 1), one.rho)
-            for value, one in curves[figure].items()
-        )
-        title = f"Fig. {number}: {surrogate}{fixed}"
-        panels.append(Panel(title, lines, "epoch", "mean error", y_scale="log"))
-    return WORDS.figure("errors", panels, name=name, file=name.lower())
-
-
 def _per_query(results: _Results) -> Iterator[PerQuery]:
-    for one in results.collections.values():
-        methods = [method for method in PUBLISHED_METHODS if method in one.compared.entries]
-        yield from one.by_query(methods, {MAP: "AP", NDCG_10: "NDCG@10"})
+    for result in results.collections.values():
+        methods = [method for method in PUBLISHED_METHODS if method in result.compared.entries]
+        yield from result.by_query(methods, {MAP: "AP", NDCG_10: "NDCG@10"})
 
 
 # sentences
@@ -341,25 +327,25 @@ def _summary(results: _Results, claims: Sequence[Claim]) -> Iterator[str]:
     collections = results.collections
     better = [claim for claim in claims if claim.source.startswith("Sect. 6")]
     accuracy = [claim for claim in claims if claim not in better]
-    for title, part in (("Accuracy of approximation", accuracy), ("Which method ranks better", better)):
-        if part:
-            yield f"- {title}. {tally(part)}"
-    for name, one in collections.items():
-        yield from _of_collection(name, one.compared)
+    for title, group in (("Accuracy of approximation", accuracy), ("Which method ranks better", better)):
+        if group:
+            yield f"- {title}. {tally(group)}"
+    for name, result in collections.items():
+        yield from _of_collection(name, result.compared)
     if "OHSUMED" in collections:
-        parts = []
+        methods = []
         for method, published in WORDS.published["ndcg_n"].items():
             ours = collections["OHSUMED"].compared.mean(method, NDCG_ALL)
-            parts.append(f"{method} {ours:.4f} ({ours - published:+.4f})")
-        yield from WORDS.section("summary of published values", methods=", ".join(parts))
-    parts = []
-    for name, one in collections.items():
-        curves = [curve for by in one.curves.values() for curve in by.values() if curve.bounds]
+            methods.append(f"{method} {ours:.4f} ({ours - published:+.4f})")
+        yield from WORDS.section("summary of published values", methods=", ".join(methods))
+    shares = []
+    for name, result in collections.items():
+        curves = [curve for by in result.curves.values() for curve in by.values() if curve.bounds]
         gap, relevant = (
             float(np.mean([curve.bounds[kind].share for curve in curves])) for kind in ("gap", "relevant")
         )
-        parts.append(f"{name} {gap:.0%} and {relevant:.0%}")
-    yield from WORDS.section("summary of bounds", shares=", ".join(parts))
+        shares.append(f"{name} {gap:.0%} and {relevant:.0%}")
+    yield from WORDS.section("summary of bounds", shares=", ".join(shares))
 
 
 def _of_collection(name: str, compared: CrossValidation) -> tuple[str, ...]:
@@ -384,10 +370,10 @@ def _details(results: _Results) -> dict[str, Any]:
     collections, grids = results.collections, results.settings.grids.others
     return {
         "others": "few settings" if grids else "the library's grids (`directrix.method(NAME).grid`)",
-        "other_measures": " and ".join(n for n, one in collections.items() if one.by_measure) or None,
+        "other_measures": " and ".join(n for n, result in collections.items() if result.by_measure) or None,
         "sets": "; ".join(
-            f"{name}, {COLLECTIONS[name]}, {len(one.collection.splits)} folds"
-            for name, one in collections.items()
+            f"{name}, {COLLECTIONS[name]}, {len(result.collection.splits)} folds"
+            for name, result in collections.items()
         ),
         "replacements": None if {*_ORIGINAL[True]} & {*collections} else " and ".join(collections),
     }

@@ -20,7 +20,8 @@ from directrix.reports.rankings import compared_by_query
 from directrix.reports.report import PerQuery
 from directrix.types import Progress
 
-_FOLDS = 5  # of LETOR
+# LETOR has this number of folds.
+_FOLDS = 5
 
 Cells = dict[Any, Any]
 """Results by the key of their cell, a tuple."""
@@ -30,17 +31,25 @@ Cells = dict[Any, Any]
 class Workspace:
     """The folder of one reproduction; it computes missing results."""
 
-    name: str  # of the paper, e.g. "qin2010"
-    data: Path  # folder of the data (`letor/`, `trec7/`)
-    folder: Path  # for the tables, figures, pages and finished cells
-    quick: bool  # few settings and trials: shows that everything works, and gives no results
+    # The name of the paper, e.g. "qin2010".
+    name: str
+    # The folder of the data, with `letor/` and `trec7/`.
+    data: Path
+    # The folder for tables, figures, pages and finished cells.
+    folder: Path
+    # A quick run has few settings and trials. It shows that everything works, and gives no results.
+    quick: bool
     seed: int
-    jobs: int  # cells at a time; -1 = all cores
-    command: str  # shell command that makes the same report
-    installation: Mapping[str, Any]  # versions, as JSON
-    # takes the name of what is counted; its context gives a function that is called after every cell
+    # The number of cells that run at a time, -1 for all cores.
+    jobs: int
+    # The shell command that makes the same report.
+    command: str
+    # The versions of packages, as JSON.
+    installation: Mapping[str, Any]
+    # It takes the name of what is counted. Its context gives a function that is called after every cell.
     progress: Callable[[str], AbstractContextManager[Progress]]
-    trials: int | None = None  # number of random splits, for papers that have some
+    # The number of random splits, for papers that have some.
+    trials: int | None = None
 
     @property
     def path(self) -> Path:
@@ -85,7 +94,8 @@ class Collection:
 
     name: str
     splits: tuple[Split, ...]
-    rel: int = 1  # least relevant label
+    # The least relevant label.
+    rel: int = 1
 
     @property
     def first(self) -> Split:

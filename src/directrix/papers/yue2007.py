@@ -40,10 +40,13 @@ from directrix.types import Float64Array, Int64Array, Result
 class ComparedMethod(NamedTuple):
     """One of the methods of the paper."""
 
-    name: str  # as the paper has it
-    form: Form  # what is thresholded: the score, or what remains of it in its query
-    loss: Literal["map", "roc", "accuracy", "balanced accuracy"]  # what the SVM bounds
-    # of a classifier: squared, which can be minimized to the end, or as published
+    # The paper's name.
+    name: str
+    # Either the score is thresholded, or its percentile or scaled value within the query.
+    form: Form
+    # The SVM bounds this loss.
+    loss: Literal["map", "roc", "accuracy", "balanced accuracy"]
+    # A classifier has squared errors, which can be minimized to the end, or those that the paper has.
     errors: Literal["squared_hinge", "hinge"] = "squared_hinge"
 
     @property
@@ -68,19 +71,23 @@ SVM_MAP = METHODS[0].name
 class Grid:
     """Settings of the training runs; all values of C ascend."""
 
-    # SVMmap and SVMroc, in the paper's units: 1/2 |w|^2 + C/n sum xi. Below the smallest the ranking hardly
-    # changes.
+    # SVMmap and SVMroc minimize 1/2 |w|^2 + C/n sum xi, in the paper's units. Below the smallest C the
+    # ranking hardly changes.
     hinge_c: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-    # SVMacc, SVMacc3 and SVMacc4: 1/2 |w|^2 + C sum xi^2 over the documents
+    # SVMacc, SVMacc3 and SVMacc4 minimize 1/2 |w|^2 + C sum xi^2 over the documents.
     accuracy_c: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-    # SVMacc2, where relevant documents weigh more; likewise
+    # SVMacc2 minimizes the same, but relevant documents weigh more.
     balanced_c: tuple[float, ...] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
-    # SVMacc with the hinge: 1/2 |w|^2 + C sum xi over the documents
+    # SVMacc with the hinge minimizes 1/2 |w|^2 + C sum xi over the documents.
     published_c: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
-    bins: int = 50  # thresholds per run
-    epsilon: float = 1e-3  # gap of the mean hinge at which the cutting planes stop
-    newton: int = 200  # steps of Newton's method for the classifiers
-    passes: int = 50  # of coordinate descent over the documents, for the hinge
+    # The number of thresholds per run.
+    bins: int = 50
+    # The gap of the mean hinge at which the cutting planes stop.
+    epsilon: float = 1e-3
+    # The maximum number of steps of Newton's method for the classifiers.
+    newton: int = 200
+    # The number of passes of coordinate descent over the documents, for the hinge.
+    passes: int = 50
 
     def c_of(self, method: ComparedMethod) -> tuple[float, ...]:
         """Return the values of C that a method is trained with."""
@@ -89,14 +96,6 @@ class Grid:
         if method.errors == "hinge":
             return self.published_c
         return self.balanced_c if method.loss == "balanced accuracy" else self.accuracy_c
-
-
-class PathStep(NamedTuple):
-    """A trained model: its C, its parameters, and whether the training converged."""
-
-    c: float
-    params: Float64Array
-    is_converged: bool
 
 
 def features_of(form: Form, train: RunScores, bins: int) -> tuple[Queries, StumpModel]:
@@ -110,32 +109,26 @@ def features_of(form: Form, train: RunScores, bins: int) -> tuple[Queries, Stump
 
 def train_path(
     method: ComparedMethod, train: Queries, model: StumpModel, grid: Grid, *, seed: int
-) -> list[PathStep]:
-    """Train a method for every C of its grid, ascending.
+) -> Sequence[Result]:
+    """Train a method for every C of its grid, in this order.
 
     Only documents that a run retrieved are used for training.
     """
     start, grid_c = np.zeros(model.n_params), grid.c_of(method)
-    results: Sequence[Result]
     if method.is_structural:
         surrogate = SVMMap(rel=1) if method.loss == "map" else SVMRoc(rel=1)
         objective = make_objective(train, surrogate, model)
-        results = CuttingPlane(epsilon=grid.epsilon).path(objective, start, C=grid_c)
-    else:
-        # once, not for every C
-        columns = replace(train, features=step_features(model, train.features), feature_names=None)
-        objective = make_objective(columns, SVMRoc(rel=1), LinearModel())  # SVMAcc does not use the surrogate
-        classifier = SVMAcc(
-            loss=method.errors,
-            balanced=method.loss == "balanced accuracy",
-            max_iter=grid.passes if method.errors == "hinge" else grid.newton,
-            random_state=seed,
-        )
-        results = [replace(classifier, C=c).minimize(objective, start) for c in grid_c]
-    return [
-        PathStep(c, result.params, result.status == "converged")
-        for c, result in zip(grid_c, results, strict=True)
-    ]
+        return CuttingPlane(epsilon=grid.epsilon).path(objective, start, C=grid_c)
+    # The columns of the thresholds are the same for every C. SVMAcc does not use the surrogate.
+    columns = replace(train, features=step_features(model, train.features), feature_names=None)
+    objective = make_objective(columns, SVMRoc(rel=1), LinearModel())
+    classifier = SVMAcc(
+        loss=method.errors,
+        balanced=method.loss == "balanced accuracy",
+        max_iter=grid.passes if method.errors == "hinge" else grid.newton,
+        random_state=seed,
+    )
+    return [replace(classifier, C=c).minimize(objective, start) for c in grid_c]
 
 
 # the trials
@@ -176,8 +169,7 @@ def balanced_trials(
     for t in range(n_trials):
         circle = np.random.default_rng([seed, t // turns]).permutation(n_queries)
         turned = np.roll(circle, -(t % turns) * step).astype(np.int64)
-        parts = np.split(turned, [n_train, n_train + n_valid])
-        trials.append(TopicSplit(*map(np.sort, parts)))
+        trials.append(TopicSplit(*map(np.sort, np.split(turned, [n_train, n_train + n_valid]))))
     return trials
 
 
@@ -185,13 +177,17 @@ def balanced_trials(
 class Yue2007(Experiment):
     """Trials on every data set; the seed is for the splits and the classification."""
 
-    trials: int = 50  # number of splits of the topics; a multiple of 10 uses 50 topics equally often
-    # topics of 50 to train and to validate on, of other numbers the same shares; the others test
+    # The number of splits of the topics. With a multiple of 10 all 50 topics are used equally often.
+    trials: int = 50
+    # The numbers of topics to train and to validate on, of 50; data sets with another number of topics have
+    # the same shares. The other topics test.
     n_train: int = 10
     n_valid: int = 5
-    counted: int = 5  # first trials whose constraints are counted
+    # The constraints of this number of trials, from the first, are counted.
+    counted: int = 5
     grid: Grid = field(default_factory=Grid)
-    has_texts: bool = True  # whether to run on the collections with documents
+    # Whether to run on the collections with documents.
+    has_texts: bool = True
 
     def trials_of(self, n_topics: int) -> list[TopicSplit]:
         """Return the splits of a number of topics."""
@@ -204,18 +200,18 @@ class Yue2007(Experiment):
 
     def run(self, data: Mapping[str, RunsOfTopics], work: Workspace) -> TrialResults:
         """Run every trial on every data set."""
-        of = {name: (runs, scores) for runs in data.values() for name, scores in runs.data_sets.items()}
-        trials = {name: self.trials_of(len(runs.topics)) for name, (runs, _) in of.items()}
+        data_sets = {name: (runs, rows) for runs in data.values() for name, rows in runs.data_sets.items()}
+        trials = {name: self.trials_of(len(runs.topics)) for name, (runs, _) in data_sets.items()}
         counted = range(min(self.counted, self.trials))
         cells = [
             Cell((name, t, "constraints"), _count, (scores.take(trials[name][t].train), self.grid))
             for t in counted
-            for name, (_, scores) in of.items()
+            for name, (_, scores) in data_sets.items()
         ]
         cells += [
             Cell((name, t), _run_trial, (scores, trials[name][t], self))
             for t in range(self.trials)
-            for name, (_, scores) in of.items()
+            for name, (_, scores) in data_sets.items()
         ]
         done = work.cells("trials of a data set", cells)
         results = {
@@ -226,9 +222,11 @@ class Yue2007(Experiment):
                 features_of("score", scores.take(trials[name][0].train), self.grid.bins)[1].n_params,
                 [done[name, t] for t in range(self.trials)],
             )
-            for name, (runs, scores) in of.items()
+            for name, (runs, scores) in data_sets.items()
         }
-        constraints = (_constraints(name, [done[name, t, "constraints"] for t in counted]) for name in of)
+        constraints = (
+            _constraints(name, [done[name, t, "constraints"] for t in counted]) for name in data_sets
+        )
         return TrialResults(self, results, tuple(constraints))
 
 
@@ -253,24 +251,25 @@ def _run_trial(runs: RunScores, trial: TopicSplit, settings: Yue2007) -> dict[st
     Of a method these are the chosen ``c``; ``valid``, MAP for every C; ``test``, AP of the test topics at the
     chosen C; ``test_by_c``, their MAP for every C; ``converged``, for every C; ``seconds`` of the processor.
     """
-    train, valid, test = (runs.take(part) for part in trial)
+    train, valid, test = map(runs.take, trial)
     results: dict[str, Any] = {}
     for form in dict.fromkeys(method.form for method in METHODS):
         queries, model = features_of(form, train, settings.grid.bins)
-        valid_rows, test_rows = (part.queries(form).features for part in (valid, test))
+        valid_rows, test_rows = (topics.queries(form).features for topics in (valid, test))
         for method in (method for method in METHODS if method.form == form):
             begun = time.process_time()
             steps = train_path(method, queries, model, settings.grid, seed=settings.seed)
             scores = [model.forward(step.params, valid_rows)[0] for step in steps]
-            means = [float(ap_of_topics(valid, one).mean()) for one in scores]
+            means = [float(ap_of_topics(valid, ranking).mean()) for ranking in scores]
             tests = [ap_of_topics(test, model.forward(step.params, test_rows)[0]) for step in steps]
-            best = int(np.argmax(means))  # the first, so the smallest C, of equals
+            # The smallest C wins a tie, because C ascends.
+            best = int(np.argmax(means))
             results[method.name] = {
-                "c": steps[best].c,
+                "c": settings.grid.c_of(method)[best],
                 "valid": means,
                 "test": tests[best].tolist(),
                 "test_by_c": [float(values.mean()) for values in tests],
-                "converged": [step.is_converged for step in steps],
+                "converged": [step.status == "converged" for step in steps],
                 "seconds": round(time.process_time() - begun, 2),
             }
     return {"test": trial.test.tolist(), "methods": {method.name: results[method.name] for method in METHODS}}
@@ -280,10 +279,14 @@ def _run_trial(runs: RunScores, trial: TopicSplit, settings: Yue2007) -> dict[st
 class SystemResult:
     """One method or run on one data set."""
 
-    name: str  # of the method; "Best run", "2nd best", "3rd best"
-    values: Float64Array  # (n_topics,): mean average precision of each topic over the trials that test it
-    against: Significance | None  # SVMmap compared with it, topic by topic; None for SVMmap itself
-    run: str = ""  # name of the run, "" for a method
+    # The name of the method, or "Best run", "2nd best" or "3rd best".
+    name: str
+    # The mean average precision of each topic over the trials that test it, float64 (n_topics,).
+    values: Float64Array
+    # The test of SVMmap against this system, topic by topic; None for SVMmap itself.
+    against: Significance | None
+    # The name of the run, "" for a method.
+    run: str = ""
 
     @property
     def mean(self) -> float:
@@ -295,20 +298,27 @@ class SystemResult:
 class DataSetResult:
     """All methods and the best runs on one data set."""
 
-    name: str  # "basic", "plain + basic", "all", "all without the best"
-    n_runs: int  # number of runs that features were made of
-    n_features: int  # thresholds of the first trial
-    # of all topics, in the union of the runs
+    # One of "basic", "plain + basic", "all" and "all without the best".
+    name: str
+    # The number of runs that features were made of, and of thresholds in the first trial.
+    n_runs: int
+    n_features: int
+    # The numbers of documents and relevant documents of all topics, in the union of the runs.
     n_documents: int
     n_relevant: int
-    topics: tuple[str, ...]  # topics that a trial tested: all of them if the trials are balanced
-    methods: tuple[SystemResult, ...]  # SVMmap first
-    base: tuple[SystemResult, ...]  # the three best runs
-    # by method:
-    chosen: dict[str, dict[float, int]]  # how often validation chose which C
-    by_c: dict[str, dict[float, float]]  # MAP of the test topics at each C, whatever was chosen; over trials
-    seconds: dict[str, float]  # processor time of all trials
-    not_converged: dict[str, int]  # number of trainings that ended before their criterion was met
+    # The topics that a trial tested. In balanced trials these are all topics.
+    topics: tuple[str, ...]
+    # All methods, SVMmap first, and the three best runs.
+    methods: tuple[SystemResult, ...]
+    base: tuple[SystemResult, ...]
+    # By method: how often validation chose which C, and MAP of the test topics at each C, over all trials,
+    # whatever was chosen.
+    chosen: dict[str, dict[float, int]]
+    by_c: dict[str, dict[float, float]]
+    # By method: the processor time of all trials, and the number of trainings that ended before their
+    # criterion was met.
+    seconds: dict[str, float]
+    not_converged: dict[str, int]
 
 
 def _result(
@@ -322,11 +332,12 @@ def _result(
     scores = runs.data_sets[name]
     every = np.concatenate([trial["test"] for trial in trials])
     tested, at = np.unique(every, return_inverse=True)
-    of = {method.name: [trial["methods"][method.name] for trial in trials] for method in METHODS}
+    by_method = {method.name: [trial["methods"][method.name] for trial in trials] for method in METHODS}
     grids = {method.name: grid.c_of(method) for method in METHODS}
     values = {
-        method: np.bincount(at, weights=np.concatenate([one["test"] for one in results])) / np.bincount(at)
-        for method, results in of.items()
+        method: np.bincount(at, weights=np.concatenate([trial["test"] for trial in results]))
+        / np.bincount(at)
+        for method, results in by_method.items()
     }
     reference, single = values[SVM_MAP], runs.single[name].items()
     return DataSetResult(
@@ -337,35 +348,41 @@ def _result(
         n_relevant=int((scores.labels >= 1).sum()),
         topics=tuple(runs.topics[topic] for topic in tested),
         methods=tuple(
-            SystemResult(method, one, None if method == SVM_MAP else signed_rank(reference, one))
-            for method, one in values.items()
+            SystemResult(method, trial, None if method == SVM_MAP else signed_rank(reference, trial))
+            for method, trial in values.items()
         ),
         base=tuple(
-            SystemResult(place, one[tested], signed_rank(reference, one[tested]), run)
-            for place, (run, one) in zip(("Best run", "2nd best", "3rd best"), single, strict=False)
+            SystemResult(place, trial[tested], signed_rank(reference, trial[tested]), run)
+            for place, (run, trial) in zip(("Best run", "2nd best", "3rd best"), single, strict=False)
         ),
-        chosen={m: {c: sum(t["c"] == c for t in of[m]) for c in grids[m]} for m in of},
+        chosen={m: {c: sum(t["c"] == c for t in by_method[m]) for c in grids[m]} for m in by_method},
         by_c={
-            m: dict(zip(grids[m], np.mean([t["test_by_c"] for t in of[m]], axis=0).tolist(), strict=True))
-            for m in of
+            m: dict(
+                zip(grids[m], np.mean([t["test_by_c"] for t in by_method[m]], axis=0).tolist(), strict=True)
+            )
+            for m in by_method
         },
-        seconds={m: float(sum(t["seconds"] for t in of[m])) for m in of},
-        not_converged={m: sum(t["converged"].count(False) for t in of[m]) for m in of},
+        seconds={m: float(sum(t["seconds"] for t in by_method[m])) for m in by_method},
+        not_converged={m: sum(t["converged"].count(False) for t in by_method[m]) for m in by_method},
     )
 
 
 # Algorithm 1 as published: how many constraints it adds, next to the bound of Theorem 1
 
-_PASSES = 200  # of Algorithm 1 over the topics; the full run needs fewer
+# The maximum number of passes of Algorithm 1 over the topics. The full run needs fewer.
+_PASSES = 200
 
 
 class Count(NamedTuple):
     """Training runs with one C."""
 
     c: float
-    bound: float  # of Theorem 1, the smallest of the trials
-    largest: int  # most constraints of a trial
-    added: float  # constraints that Algorithm 1 added, mean over trials
+    # The bound of Theorem 1, the smallest of the trials.
+    bound: float
+    # The largest number of constraints of a trial.
+    largest: int
+    # The number of constraints that Algorithm 1 added, as a mean over trials.
+    added: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,7 +390,8 @@ class Constraints:
     """Counts on one data set, for every C."""
 
     name: str
-    radius: float  # largest of the trials
+    # The largest radius of the trials.
+    radius: float
     counts: tuple[Count, ...]
     n_trainings: int
     n_converged: int
@@ -388,7 +406,8 @@ class Constraints:
 class TrialResults(Results[Yue2007, DataSetResult]):
     """All results, by data set."""
 
-    constraints: tuple[Constraints, ...]  # of each data set
+    # One value for each data set.
+    constraints: tuple[Constraints, ...]
 
 
 def _count(train: RunScores, grid: Grid) -> dict[str, Any]:

@@ -22,10 +22,12 @@ from directrix.text.index import Index
 from directrix.types import Float64Array
 
 _ALL, _WITHOUT_BEST = "all", "all without the best"
-# of names of runs; "basic" and "plain + basic" are in place of functions of the authors' own
+# The prefixes of the names of runs. "basic" and "plain + basic" are in place of functions of the authors'
+# own.
 _PREFIXES = {"basic": ("basic-",), "plain + basic": ("basic-", "plain-"), _ALL: ("",)}
 _QRELS, _RUNS = "trec7/qrels.trec7.txt", "trec7/runs"
-_DEPTH = 1000  # documents of a run that count, as in the paper
+# The number of documents of a run that count, as in the paper.
+_DEPTH = 1000
 
 FUNCTIONS = ("cosine", "tf-idf", "bm25", "lm-dirichlet", "lm-jelinek-mercer")
 """The retrieval functions of Section 5.1."""
@@ -43,14 +45,16 @@ TEXTS = {
 class RunsOfTopics:
     """Data sets on the same topics."""
 
-    topics: tuple[str, ...]  # in the order of all data sets
-    # documents in the union of what the runs retrieved, with the score of each run
+    # Topics are in the order of all data sets.
+    topics: tuple[str, ...]
+    # Documents are the union of those that the runs retrieved, each with the score of every run.
     data_sets: dict[str, RunScores]
-    # dict of str to dict of str to float64 (n_topics,): for each data set the runs that it is compared with,
-    # by falling MAP: name of the file, and average precision of every topic. "all without the best" is
-    # compared with all runs, as in the paper.
+    # By data set: the runs that it is compared with, by falling MAP. Each has the name of its file, and the
+    # average precision of every topic, float64 (n_topics,). "all without the best" is compared with all
+    # runs, as in the paper.
     single: dict[str, dict[str, Float64Array]]
-    digest: str  # SHA-256 of the names and bytes of all files
+    # The SHA-256 of the names and bytes of all files.
+    digest: str
 
 
 def read_runs(folder: Path) -> RunsOfTopics:
@@ -75,17 +79,17 @@ def read_runs(folder: Path) -> RunsOfTopics:
     members = {
         name: [run for run in runs if run.tag.startswith(prefixes)] for name, prefixes in _PREFIXES.items()
     }
-    found = _joined(members, qrels, [folder / _QRELS, *paths])
-    best, *_ = found.single[_ALL]
+    joined = _joined(members, qrels, [folder / _QRELS, *paths])
+    best, *_ = joined.single[_ALL]
     others = runs_as_features([run for run in runs if run.tag != best], qrels, depth=_DEPTH)
-    data_sets = {**found.data_sets, _WITHOUT_BEST: others}
+    data_sets = {**joined.data_sets, _WITHOUT_BEST: others}
     for name, scores in data_sets.items():
-        if scores.query_ids != found.topics:
+        if scores.query_ids != joined.topics:
             raise InputError(
                 f"the runs of the data set {name!r} have {scores.n_queries} topics, all runs together "
-                f"{len(found.topics)}; the same topics are needed. Check {folder / _RUNS}."
+                f"{len(joined.topics)}; the same topics are needed. Check {folder / _RUNS}."
             )
-    return replace(found, data_sets=data_sets, single={**found.single, _WITHOUT_BEST: found.single[_ALL]})
+    return replace(joined, data_sets=data_sets, single={**joined.single, _WITHOUT_BEST: joined.single[_ALL]})
 
 
 def _joined(members: Mapping[str, Sequence[Run]], qrels: Qrels, files: Sequence[Path]) -> RunsOfTopics:
@@ -93,7 +97,12 @@ def _joined(members: Mapping[str, Sequence[Run]], qrels: Qrels, files: Sequence[
     data_sets = {name: runs_as_features(chosen, qrels, depth=_DEPTH) for name, chosen in members.items()}
     *_, every = members
     topics = data_sets[every].query_ids
-    values = {run.tag: _by_topic(run, qrels, topics) for run in members[every]}
+    values = {}
+    for run in members[every]:
+        # A topic that the run lacks counts 0, because the join has all judged topics.
+        pool = join_trec(run, qrels, queries="judged")
+        ap = dict(zip(pool.query_ids, AP(rel=1)(pool.scores, pool.labels, pool.qptr), strict=True))
+        values[run.tag] = np.array([ap[topic] for topic in topics])
     ordered = sorted(values, key=lambda tag: -values[tag].mean())
     single = {
         name: {tag: values[tag] for tag in ordered if tag in {run.tag for run in chosen}}
@@ -116,13 +125,6 @@ def ap_of_topics(runs: RunScores, scores: Any) -> Float64Array:
     return np.asarray(earned / np.maximum(runs.n_relevant, 1))
 
 
-def _by_topic(run: Run, qrels: Qrels, topics: tuple[str, ...]) -> Float64Array:
-    """Return the average precision of a run; a topic that it lacks counts 0."""
-    judged = join_trec(run, qrels, queries="judged")
-    values = dict(zip(judged.query_ids, AP(rel=1)(judged.scores, judged.labels, judged.qptr), strict=True))
-    return np.array([values[topic] for topic in topics])
-
-
 class Texts(NamedTuple):
     """A test collection."""
 
@@ -133,15 +135,16 @@ class Texts(NamedTuple):
 
 def read_texts(folder: Path) -> dict[str, Texts]:
     """Return the collections whose files are in ``text/`` of a folder."""
-    found = {}
+    collections = {}
     for name, files in TEXTS.items():
         documents, queries, qrels = (folder / "text" / file for file in files)
         if documents.is_file() and queries.is_file() and qrels.is_file():
             texts = query_texts(queries)
-            if name == "Cranfield":  # its judgments number the queries
+            # The judgments of Cranfield number the queries in their order.
+            if name == "Cranfield":
                 texts = {str(number): text for number, text in enumerate(texts.values(), start=1)}
-            found[name] = Texts(documents, texts, _JUDGMENTS[name](qrels))
-    return found
+            collections[name] = Texts(documents, texts, _JUDGMENTS[name](qrels))
+    return collections
 
 
 def _cranfield(path: Path) -> Qrels:
@@ -182,26 +185,26 @@ def text_runs(folder: Path) -> dict[str, RunsOfTopics]:
 def _base_functions(texts: Texts) -> Iterator[Run]:
     """Yield the run of each function on each index: documents that have a term of the query."""
     index = Index.build(texts.documents, analyzers=INDEXES)
-    judged = {name: text for name, text in texts.queries.items() if name in texts.qrels.query_ids}
-    qptr = np.arange(len(judged) + 1, dtype=np.int64) * index.n_docs
-    every = Run("all", tuple(judged), qptr, np.tile(index.doc_ids, len(judged)), np.zeros(int(qptr[-1])))
+    topics = {name: text for name, text in texts.queries.items() if name in texts.qrels.query_ids}
+    qptr = np.arange(len(topics) + 1, dtype=np.int64) * index.n_docs
+    every = Run("all", tuple(topics), qptr, np.tile(index.doc_ids, len(topics)), np.zeros(int(qptr[-1])))
     columns = [
-        f"{what}.{index.whole}.{analyzer}" for analyzer in INDEXES for what in ("coverage", *FUNCTIONS)
+        f"{name}.{index.whole}.{analyzer}" for analyzer in INDEXES for name in ("coverage", *FUNCTIONS)
     ]
-    features = index.features(judged, every, names=columns).features
+    features = index.features(topics, every, names=columns).features
     for analyzer in INDEXES:
         is_found = features[:, columns.index(f"coverage.{index.whole}.{analyzer}")] > 0.0
-        for function in FUNCTIONS:
-            scores = features[:, columns.index(f"{function}.{index.whole}.{analyzer}")]
-            yield _best(f"{function}.{analyzer}", every, scores, is_found)
+        for name in FUNCTIONS:
+            scores = features[:, columns.index(f"{name}.{index.whole}.{analyzer}")]
+            yield _best(f"{name}.{analyzer}", every, scores, is_found)
 
 
 def _best(tag: str, every: Run, scores: np.ndarray, is_found: np.ndarray) -> Run:
     """Return the best of the documents that were found, for each query."""
     rows = []
     for first, last in zip(every.qptr[:-1], every.qptr[1:], strict=True):
-        found = first + np.flatnonzero(is_found[first:last])
-        rows.append(found[np.argsort(-scores[found], kind="stable")[:_DEPTH]])
+        retrieved = first + np.flatnonzero(is_found[first:last])
+        rows.append(retrieved[np.argsort(-scores[retrieved], kind="stable")[:_DEPTH]])
     chosen = np.concatenate(rows)
     qptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     doc_ids = object_array(every.doc_ids[chosen])

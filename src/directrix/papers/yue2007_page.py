@@ -27,7 +27,9 @@ from directrix.tables import Table, Value
 from directrix.types import Float64Array
 
 WORDS = Words.of("yue2007")
-_LAST_OF_RUNS = 8  # tables from 9 on compare with other SVMs
+# Tables up to this number compare with runs, later ones with other SVMs.
+_LAST_OF_RUNS = 8
+# Methods of a kind have the same values of C, so they share a table of choices.
 _KINDS = {
     "structural SVMs": ("SVMmap", "SVMroc"),
     "classification": ("SVMacc", "SVMacc3", "SVMacc4"),
@@ -40,18 +42,18 @@ _KINDS = {
 
 
 def _claims(results: TrialResults) -> Iterator[Claim]:
-    counts = [count for one in results.constraints for count in one.counts]
+    counts = [count for data_set in results.constraints for count in data_set.counts]
     if counts:
         yield WORDS.fact(
             "theorem-1",
-            holds=all(one.is_bounded for one in results.constraints),
+            holds=all(data_set.is_bounded for data_set in results.constraints),
             most=max(count.largest / count.bound for count in counts),
-            n=sum(one.n_trainings for one in results.constraints),
+            n=sum(data_set.n_trainings for data_set in results.constraints),
         )
-    for one in results.collections.values():
+    for data_set in results.collections.values():
         for statement in WORDS.published["statements"]:
-            if one.name in statement.get("data_sets", [one.name]):
-                yield _checked(statement, one)
+            if data_set.name in statement.get("data_sets", [data_set.name]):
+                yield _checked(statement, data_set)
 
 
 def _checked(statement: Mapping[str, Any], data_set: DataSetResult) -> Claim:
@@ -59,6 +61,7 @@ def _checked(statement: Mapping[str, Any], data_set: DataSetResult) -> Claim:
     systems = {system.name: system for system in (*data_set.methods, *data_set.base)}
     strongest = max(data_set.methods[1:], key=lambda method: method.mean)
     a, b = systems[statement["first"]], systems.get(statement["second"], strongest)
+    # The tests of SVMmap against the other systems are results already.
     pair = (b.against if a.name == SVM_MAP else None) or signed_rank(a.values, b.values)
     lead = a.mean - b.mean if statement.get("by_map") else pair.wins - pair.losses
     of_runs, of_methods = (
@@ -94,14 +97,26 @@ def _tables(results: TrialResults) -> tuple[Section, ...]:
             (table.get("with_documents", []), ", collections with documents", []),
         ):
             if names and by_name.keys() >= set(names):
-                part = of_runs if table["number"] <= _LAST_OF_RUNS else of_methods
-                data_sets = [by_name[name] for name in names]
-                part.append(_compared(table["number"], table["title"] + where, data_sets, published))
-    listed = ", ".join(f"{one.name} ({one.n_runs} runs)" for one in by_name.values())
-    first = (*_examples(), *_statistics(results), *_constraints(results))
+                group = of_runs if table["number"] <= _LAST_OF_RUNS else of_methods
+                compared = [by_name[name] for name in names]
+                group.append(_compared(table["number"], table["title"] + where, compared, published))
+    data_sets = ", ".join(f"{data_set.name} ({data_set.n_runs} runs)" for data_set in by_name.values())
+    rows = [
+        (
+            f"{data_set.name} (ours)",
+            data_set.n_runs,
+            data_set.n_features,
+            data_set.n_documents,
+            data_set.n_relevant,
+        )
+        for data_set in by_name.values()
+    ]
+    rows += [(f"{one['name']} (published)", *one["row"], None, None) for one in WORDS.published["statistics"]]
+    statistics = WORDS.table("statistics", rows, bins=results.settings.grid.bins)
+    first = (*_examples(), statistics, *_constraints(results))
     return (
         Section("Examples and data", first),
-        Section("How to read the tables", text=WORDS.section("reading", data_sets=listed)),
+        Section("How to read the tables", text=WORDS.section("reading", data_sets=data_sets)),
         Section("Against single runs", tuple(of_runs)),
         Section("Against other SVMs", tuple(of_methods)),
         Section("Which C", _by_c(results), WORDS.section("choices", settings=results.settings)),
@@ -113,16 +128,20 @@ def _compared(
 ) -> Table:
     """Compare SVMmap with the best runs or the other methods, with the published rows if there are any."""
     has_runs = number <= _LAST_OF_RUNS
-    systems = [(one.methods[0], *one.base) if has_runs else one.methods for one in data_sets]
-    nothing = [None] * len(published[0]) if published else []  # of methods that are not the paper's
+    systems = [
+        (data_set.methods[0], *data_set.base) if has_runs else data_set.methods for data_set in data_sets
+    ]
+    # The paper's methods come first. Those that it does not have get empty cells.
+    nothing = [None] * len(published[0]) if published else []
     rows = []
     for row, theirs in zip(zip(*systems, strict=False), chain(published, repeat(nothing)), strict=False):
         ours = [value for system in row for value in (system.mean, _wins(system.against))]
         rows.append((row[0].name, *ours, *(value or None for value in theirs)))
     notes = [
-        f"Best runs of {one.name!r}, in order: {', '.join(s.run for s in one.base)}." for one in data_sets
+        f"Best runs of {data_set.name!r}, in order: {', '.join(s.run for s in data_set.base)}."
+        for data_set in data_sets
     ]
-    groups = [one.name for one in data_sets]
+    groups = [data_set.name for data_set in data_sets]
     groups += ["TREC 9 (published)", "TREC 10 (published)"] if published else []
     table = WORDS.table(
         "compared",
@@ -179,37 +198,29 @@ def best_accuracy(scores: Float64Array, labels: Float64Array) -> float:
     0.6666666666666666
     """
     relevant = labels >= 1.0
+    # A threshold at each score, and one below all scores, split the documents in every possible way.
     thresholds = np.append(-np.inf, scores)
     return max(float(((scores > t) == relevant).mean()) for t in thresholds)
 
 
-def _statistics(results: TrialResults) -> Iterator[Table]:
-    rows = [
-        (f"{one.name} (ours)", one.n_runs, one.n_features, one.n_documents, one.n_relevant)
-        for one in results.collections.values()
-    ]
-    rows += [(one["name"] + " (published)", *one["row"], None, None) for one in WORDS.published["statistics"]]
-    yield WORDS.table("statistics", rows, bins=results.settings.grid.bins)
-
-
 def _constraints(results: TrialResults) -> Iterator[Table]:
     """Make a table of what Algorithm 1 adds, next to the bound of Theorem 1; none without such trials."""
-    settings, counted = results.settings, results.constraints
+    experiment, counted = results.settings, results.constraints
     rows = [
-        (one.name, f"{c:g}", added, largest, f"{bound:.1e}")
-        for one in counted
-        for c, bound, largest, added in one.counts
+        (data_set.name, f"{c:g}", added, largest, f"{bound:.1e}")
+        for data_set in counted
+        for c, bound, largest, added in data_set.counts
     ]
     if rows:
         yield WORDS.table(
             "constraints",
             rows,
-            n_trials=min(settings.counted, settings.trials),
-            n_train=settings.n_train,
-            epsilon=settings.grid.epsilon,
-            n_trainings=sum(one.n_trainings for one in counted),
-            n_converged=sum(one.n_converged for one in counted),
-            radius=max(one.radius for one in counted),
+            n_trials=min(experiment.counted, experiment.trials),
+            n_train=experiment.n_train,
+            epsilon=experiment.grid.epsilon,
+            n_trainings=sum(data_set.n_trainings for data_set in counted),
+            n_converged=sum(data_set.n_converged for data_set in counted),
+            radius=max(data_set.radius for data_set in counted),
         )
 
 
@@ -219,11 +230,12 @@ def _by_c(results: TrialResults) -> tuple[Table, ...]:
     for kind, methods in _KINDS.items():
         often: list[tuple[Value, ...]] = []
         n_ends = n = 0
-        for one in data_sets:
+        for data_set in data_sets:
             for method in methods:
-                counts = list(one.chosen[method].values())
+                counts = list(data_set.chosen[method].values())
+                # A C at an end of its grid shows that a better one may lie outside.
                 n_ends, n = n_ends + counts[0] + (counts[-1] if len(counts) > 1 else 0), n + sum(counts)
-                often.append((one.name, method, *counts, one.seconds[method] / sum(counts)))
+                often.append((data_set.name, method, *counts, data_set.seconds[method] / sum(counts)))
         values_of_c = [f"{c:g}" for c in data_sets[0].chosen[methods[0]]]
         heads = [("", ("data set", "model", *values_of_c, "seconds per trial"))]
         chosen.append(WORDS.table("chosen", often, heads=heads, kind=kind, n_ends=n_ends, n=n))
@@ -236,54 +248,54 @@ def _by_c(results: TrialResults) -> tuple[Table, ...]:
 def _figures(results: TrialResults) -> Iterator[Figure]:
     panels = [
         Panel(
-            one.name,
-            tuple(line(method, means, means.values()) for method, means in one.by_c.items()),
+            data_set.name,
+            tuple(line(method, means, means.values()) for method, means in data_set.by_c.items()),
             "C",
             "MAP of the test topics",
             x_scale="log",
         )
-        for one in results.collections.values()
+        for data_set in results.collections.values()
     ]
     yield WORDS.figure("map-by-c", panels)
 
 
 def _per_query(results: TrialResults) -> Iterator[PerQuery]:
-    for one in results.collections.values():
-        systems = (*one.methods, *one.base)
+    for data_set in results.collections.values():
+        systems = (*data_set.methods, *data_set.base)
         values = {f"{s.name} ({s.run})" if s.run else s.name: s.values for s in systems}
-        yield PerQuery(one.name, "AP, mean over trials", one.topics, values)
+        yield PerQuery(data_set.name, "AP, mean over trials", data_set.topics, values)
 
 
 def _summary(results: TrialResults, claims: Sequence[Claim]) -> Iterator[str]:
-    for one in results.collections.values():
-        first, *others = *one.methods, *one.base[:1]
+    for data_set in results.collections.values():
+        first, *others = *data_set.methods, *data_set.base[:1]
         tests = [system.against or signed_rank(first.values, system.values) for system in others]
         kinds: dict[str, list[str]] = {"better than": [], "worse than": [], "no clear difference from": []}
         named = dict(zip(("holds", "does not hold", "not significant"), kinds.values(), strict=True))
         for system, test, p in zip(others, tests, adjust([test.p for test in tests]), strict=True):
             name = f"{system.name.lower()} (`{system.run}`)" if system.run else system.name
-            judged = verdict(test._replace(p=float(p), difference=test.wins - test.losses))
-            named[judged].append(f"{name} {system.mean:.3f}")
+            outcome = verdict(test._replace(p=float(p), difference=test.wins - test.losses))
+            named[outcome].append(f"{name} {system.mean:.3f}")
         compared = "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names)
-        yield from WORDS.section("summary", name=one.name, first=first, compared=compared)
+        yield from WORDS.section("summary", name=data_set.name, first=first, compared=compared)
     yield from WORDS.section("verdicts")
 
 
 def _details(results: TrialResults) -> dict[str, Any]:
-    settings, data_sets = results.settings, results.collections.values()
+    experiment, data_sets = results.settings, results.collections.values()
     missing = [
         f"`text/{files[0].split('/')[0]}`" for name, files in TEXTS.items() if name not in results.collections
     ]
     where = f"{', '.join(missing)} are not in the data folder. Add them, and run the command again."
-    if not settings.has_texts:
+    if not experiment.has_texts:
         where = "A quick run leaves them out."
     return {
         "texts": ", ".join(name for name in results.collections if name in TEXTS) or None,
         "absent": where if missing else None,
         "trainings": sum(
-            settings.trials * len(counts) for one in data_sets for counts in one.chosen.values()
+            experiment.trials * len(counts) for data_set in data_sets for counts in data_set.chosen.values()
         ),
-        "unconverged": sum(sum(one.not_converged.values()) for one in data_sets),
+        "unconverged": sum(sum(data_set.not_converged.values()) for data_set in data_sets),
     }
 
 

@@ -15,7 +15,7 @@ from directrix.errors import InputError
 from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.dcg import NDCG
 from directrix.models.trees import Trees, lightgbm
-from directrix.objectives.scores import ScoreObjective
+from directrix.objectives.scores import ScoreLoss, ScoreObjective
 from directrix.parameters import Checks, option
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import directions_of
@@ -23,6 +23,7 @@ from directrix.rankers.inputs import TrainedModel, Training, column_of, surrogat
 from directrix.rankers.means import mean_evaluator
 from directrix.rankers.named_trainers import seed_of
 from directrix.rankers.scoring import check_codes
+from directrix.rankers.shards import OnShards
 from directrix.rankers.starts import started_from
 from directrix.surrogates.lambdas import YetiRank
 from directrix.trainers.bins import MAX_BIN, MOST_BINS
@@ -38,7 +39,7 @@ _NOT_OF_BOOSTING = ("scale", "categorical_features", "monotone")
 
 
 @dataclass(eq=False, repr=False)
-class BoostedRanker(Ranker):
+class BoostedRanker(OnShards):
     r"""Scores :math:`f(x) = \sum_t T_t(x)`: boosted trees for any surrogate.
 
     .. math:: \min_f \; -\frac{\sum_q v_q \, S_q(f(X_q))}{\sum_q v_q}
@@ -210,8 +211,11 @@ class BoostedRanker(Ranker):
     def _minimize(self, training: Training, surrogate: Any) -> TrainedModel:
         data, valid = training.queries, training.valid
         by_document, by_query = training.doc_weight, training.query_weight
-        objective: ScoreObjective | Float64Array | None
-        if surrogate != _LAMBDARANK:
+        objective: ScoreLoss | Float64Array | None
+        is_sharded = data.held == "shards"
+        if is_sharded and surrogate != _LAMBDARANK:
+            objective = ScoreLoss(surrogate)
+        elif surrogate != _LAMBDARANK:
             objective = ScoreObjective(data, surrogate, query_weight=by_query, doc_weight=by_document)
         elif by_document is None:
             check_gains(data, surrogate)
@@ -225,7 +229,7 @@ class BoostedRanker(Ranker):
         hyperparameters = {name: getattr(self, name) for name in names} | {"patience": training.patience}
         hyperparameters["lightgbm_params"] = further = self._further(training)
         seed, categorical = seed_of(self.random_state), self._categorical(data, further)
-        hyperparameters["oblivious"] = self._is_oblivious(surrogate, data, categorical)
+        hyperparameters["oblivious"] = self._is_oblivious(data, categorical)
         if self.min_data_in_leaf is None:
             # None means the default of the trainer.
             del hyperparameters["min_data_in_leaf"]
@@ -233,7 +237,9 @@ class BoostedRanker(Ranker):
             # A missing package is an error now, before the features are binned.
             lightgbm()
         trainer = Boosting(**hyperparameters, seed=seed, categorical=categorical)
-        mean = None if valid is None else mean_evaluator(training.measure, valid)
+        mean = None
+        if valid is not None:
+            mean = mean_evaluator(training.measure, valid.judged() if valid.held == "shards" else valid)
         result, trees = trainer.grow(
             data,
             objective,
@@ -244,22 +250,39 @@ class BoostedRanker(Ranker):
         )
         return TrainedModel(trees, trainer, result)
 
-    def _is_oblivious(self, surrogate: Any, data: Queries, categorical: tuple[int, ...]) -> bool:
+    @property
+    def holds(self) -> frozenset[str]:  # type: ignore[override]
+        """How the data may be held: LightGBM's trees need all documents in one place."""
+        needs_lightgbm = self._needs_lightgbm() or self.oblivious is False
+        return frozenset({"memory"}) if needs_lightgbm else OnShards.holds
+
+    def _needs_lightgbm(self) -> str | None:
+        """The first parameter that only LightGBM's trees have."""
+        reasons = {
+            f"surrogate={self.surrogate!r}": isinstance(self.surrogate, str)
+            and self.surrogate == _LAMBDARANK,
+            f"min_data_in_leaf={self.min_data_in_leaf}": self.min_data_in_leaf is not None,
+            f"lightgbm_params={self.lightgbm_params!r}": bool(self.lightgbm_params),
+            f"monotone={self.monotone!r}": bool(self.monotone),
+            f"categorical_features={self.categorical_features!r}": self.categorical_features is not None,
+            f"num_leaves={self.num_leaves}": self.num_leaves > _MOST_LEAVES,
+            f"max_bin={self.max_bin}": (self.max_bin or 0) > MOST_BINS,
+        }
+        return next((text for text, is_given in reasons.items() if is_given), None)
+
+    def _is_oblivious(self, data: Any, categorical: tuple[int, ...]) -> bool:
         """Decide by ``oblivious``, or by what only LightGBM's trees have."""
         # A histogram has a sum of 8 bytes for every bin and leaf; the leaves are the next power of 2.
         histogram = 8 * (1 << (self.num_leaves - 1).bit_length()) * (self.max_bin or MAX_BIN)
         n_bytes = data.n_features * (histogram + data.n_docs)
-        reasons = {
-            "surrogate='lambdarank'": surrogate == _LAMBDARANK,
-            f"min_data_in_leaf={self.min_data_in_leaf}": self.min_data_in_leaf is not None,
-            f"lightgbm_params={self.lightgbm_params!r}": bool(self.lightgbm_params),
-            f"monotone={self.monotone!r}": bool(self.monotone),
-            f"categories (columns {', '.join(map(str, categorical))})": bool(categorical),
-            f"num_leaves={self.num_leaves}": self.num_leaves > _MOST_LEAVES,
-            f"max_bin={self.max_bin}": (self.max_bin or 0) > MOST_BINS,
-            f"{data.n_features:,} features, which take {n_bytes:,} bytes": n_bytes > _MOST_BYTES,
-        }
-        needed = next((text for text, is_given in reasons.items() if is_given), None)
+        needed = self._needs_lightgbm()
+        if needed is None and categorical:
+            needed = f"categories (columns {', '.join(map(str, categorical))})"
+        # Bins of shards that have no room in memory are on disk.
+        if needed is None and n_bytes > _MOST_BYTES and data.held != "shards":
+            needed = f"{data.n_features:,} features, which take {n_bytes:,} bytes"
+        if data.held == "shards" and (needed or self.oblivious is False):
+            raise data.features.refusal(f"LightGBM, which grows trees with {needed or 'oblivious=False'},")
         if self.oblivious and needed:
             raise InputError(
                 f"oblivious trees, with at most {_MOST_LEAVES} leaves and {MOST_BINS} bins, do not support "

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import copy
-import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from directrix.data.checks import as_floats
-from directrix.data.queries import Queries
-from directrix.data.shards.checkpoint import keep_answers
-from directrix.data.shards.queries import open_shards
 from directrix.errors import Advice, InputError
 from directrix.measures.base import RankingMeasure
 from directrix.objectives.objective import make_objective
 from directrix.objectives.penalty import L2, Bounds
-from directrix.parameters import Checks, check_fields, option, whole
+from directrix.parameters import Checks, option, whole
 from directrix.rankers.base import Ranker
 from directrix.rankers.bounds import CONSTRAINTS
 from directrix.rankers.fitted import FittedModel
-from directrix.rankers.habits import explaining
-from directrix.rankers.inputs import TrainedModel, Training, training_for
+from directrix.rankers.inputs import TrainedModel, Training
 from directrix.rankers.means import mean_evaluator, mean_evaluator_on_shards
 from directrix.rankers.named_trainers import (
     check_bounds,
@@ -36,10 +31,11 @@ from directrix.rankers.named_trainers import (
 )
 from directrix.rankers.record import own_model
 from directrix.rankers.scoring import check_names, scores_by
+from directrix.rankers.shards import OnShards
 from directrix.rankers.starts import started_from
 from directrix.surrogates.base import FIRST_SHARE, CutOff
 from directrix.trainers.wrappers import BestSoFar, Continuation
-from directrix.types import Callback, Float64Array, Model, Objective, Result, Surrogate
+from directrix.types import Float64Array, Model, Objective, Result, Surrogate
 
 
 def checks_of(trainers: frozenset[str], starts: tuple[str, ...]) -> Checks:
@@ -65,7 +61,7 @@ def checks_of(trainers: frozenset[str], starts: tuple[str, ...]) -> Checks:
     }
 
 
-class GradientRanker(Ranker):
+class GradientRanker(OnShards):
     """Base of rankers that a trainer fits.
 
     A subclass has a constructor with ``surrogate``, ``trainer``, ``l2``, ``scale``, ``start``,
@@ -78,7 +74,6 @@ class GradientRanker(Ranker):
     start: Any
     max_iter: int
     nested: ClassVar[tuple[str, ...]] = ("surrogate", "trainer")
-    holds: ClassVar[frozenset[str]] = frozenset({"memory", "shards"})
     moves_smoothly: ClassVar[bool] = False
     """Whether a small change of the parameters changes the scores a little."""
     is_additive: ClassVar[bool] = False
@@ -86,54 +81,6 @@ class GradientRanker(Ranker):
     trainers: ClassVar[frozenset[str]]
     """Names that ``trainer`` takes."""
     saved_parameters: ClassVar[tuple[str, ...]] = ("trainer", "l2", "scale", "start", "max_iter", "patience")
-
-    @explaining
-    def fit_shards(
-        self,
-        shards: Any,
-        valid: Any = None,
-        *,
-        measure: RankingMeasure | str | None = None,
-        callback: Callback | Sequence[Callback] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Train on shards, in this process or on a `directrix.cluster`.
-
-        The parameters have the same bits in one process and for any number of workers, even if some fail.
-
-        Parameters
-        ----------
-        shards : path, or the result of `directrix.data.open_shards`
-            A folder that `directrix.write_shards` wrote, at the same path for all workers.
-        valid : path, `directrix.data.open_shards` or Queries, optional
-            Validation data, in shards or in memory.
-        measure, callback : optional
-            As in ``fit``.
-        checkpoint : path, optional
-            A file that keeps every partial result of the shards. If training is interrupted, e.g. because the
-            cluster is lost, call this again with the same file: training resumes, and the parameters have the
-            same bits. The file is removed when training is done.
-
-        Raises
-        ------
-        InputError
-            As ``fit``; if the trainer itself uses labels or scores; if a shard cannot be read on a
-            worker, or has changed; if the cluster is lost.
-
-        Examples
-        --------
-        >>> import directrix as dx, pathlib, tempfile
-        >>> q, _ = dx.data.make_linear(n_queries=40, docs_per_query=10, n_features=4, seed=0)
-        >>> folder = dx.write_shards(q, pathlib.Path(tempfile.mkdtemp(), "shards"), n_shards=4)
-        >>> ranker = dx.LinearRanker("ListNet").fit_shards(folder)
-        >>> ranker.score(q.features, q.labels, group=[10] * 40) > 0.9
-        True
-        """
-        check_fields(self)
-        q = open_shards(shards)
-        validation = valid if valid is None or isinstance(valid, Queries) else open_shards(valid)
-        with keep_answers(checkpoint):
-            return self._train(training_for(self, q, validation, measure, (None, None), callback, 0, None))
 
     @abstractmethod
     def _model(self, training: Training, before: FittedModel | None) -> tuple[Any, int]:

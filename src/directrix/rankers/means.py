@@ -18,6 +18,7 @@ from directrix.fingerprint import fingerprint
 from directrix.measures.base import RankingMeasure, check_gains
 from directrix.measures.bootstrap import equal_signs_p
 from directrix.models.rows import scores_of
+from directrix.models.trees import Trees
 from directrix.types import Float64Array, Measure, Model
 
 # Differences of a measure up to this size are rounding errors; a standard deviation is compared with it
@@ -84,7 +85,7 @@ def can_choose(measure: Measure, valid: Any) -> bool:
     return differs or bool(np.isnan(values(rows)).all())
 
 
-def check_choice(measure: Measure, valid: Any, name: str) -> None:
+def check_can_choose(measure: Measure, valid: Any, name: str) -> None:
     """Raise `InputError` unless a measure can choose a step on the validation queries that ``name`` gives."""
     if not can_choose(measure, valid):
         raise InputError(
@@ -152,9 +153,15 @@ class SumsOfMeasure(Question):
     def answer(self, shard: OpenShard) -> Float64Array:
         """Return the sums of one shard; features are read once for all parameters."""
         q, values = shard.kept(("measure", self.key), lambda: self._prepared(shard))
-        scores = [scores_of(self.model, self.params, rows) for _, rows in blocks(q.features, q.qptr)]
+        scores = [self._scores(rows) for _, rows in blocks(q.features, q.qptr)]
         per_query = np.array([values(row) for row in np.concatenate(scores, axis=1)])
         return np.array([np.nansum(per_query, axis=1), np.isfinite(per_query).sum(axis=1)])
+
+    def _scores(self, rows: Any) -> Float64Array:
+        # Trees hold their own parameters, the values of the leaves.
+        if isinstance(self.model, Trees):
+            return self.model.predict(rows)[None]
+        return scores_of(self.model, self.params, rows)
 
     def _prepared(self, shard: OpenShard) -> tuple[Queries, Callable[[Float64Array], Float64Array]]:
         check_code(self.key, (self.measure, self.scale))

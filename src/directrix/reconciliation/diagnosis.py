@@ -21,6 +21,7 @@ from directrix.types import Array, Float64Array
 _DEPTH = 10
 # Number of labelings that are examined from the top, and again from the bottom, for each query.
 _MOST_LABELINGS = 501
+# This number of duplicates is kept as examples.
 _SHOWN = 3
 # A share of pairs is reported if it differs from one half by this much.
 _TELLING = 0.02
@@ -90,8 +91,8 @@ def unjudged_range(measure: RankingMeasure, material: Material) -> Unjudged | No
     not_relevant, relevant, worst, best = map(measure.summary, np.array(extremes).T)
     k = getattr(measure, "k", None) or _DEPTH
     rate = JudgedRate(k=k)
-    judged = rate.summary(rate(scores, np.where(unknown, np.nan, labels), qptr))
-    return Unjudged(k, judged, not_relevant, measure.summary(condensed), relevant, worst, best)
+    share = rate.summary(rate(scores, np.where(unknown, np.nan, labels), qptr))
+    return Unjudged(k, share, not_relevant, measure.summary(condensed), relevant, worst, best)
 
 
 def _extremes(
@@ -101,6 +102,7 @@ def _extremes(
     ranked = np.flatnonzero(unknown)[np.argsort(-scores[unknown], kind="stable")]
     counts = np.unique(np.linspace(0, len(ranked), min(len(ranked) + 1, _MOST_LABELINGS)).round())
     place, n = np.arange(len(ranked)), len(counts)
+    # The first half has the relevant documents at the top of the ranking, the second half at the bottom.
     labelings = np.tile(labels, (2 * n, 1))
     labelings[:n, ranked] = highest * (place < counts[:, None])
     labelings[n:, ranked] = highest * (place >= len(ranked) - counts[:, None])
@@ -156,7 +158,8 @@ class Diagnosis:
                 "count them once, twice, or reject them; remove them first."
             )
         lead = self.file_order - 0.5
-        # 3 standard errors, of tau for many pairs of few documents, and of a share of independent pairs
+        # The limit is three standard errors: of tau, for many pairs of few documents, and of a share of
+        # independent pairs.
         if self.tied_pairs and abs(lead) > max(
             _TELLING, self.tied_documents**-0.5, 1.5 * self.tied_pairs**-0.5
         ):
@@ -206,7 +209,7 @@ class Diagnosis:
 
 def diagnose(measure: RankingMeasure, material: Material) -> Diagnosis:
     """Find everything in the data that makes numbers differ."""
-    query, ranked, judged = material.query, material.ranked, material.judged
+    query, ranked, has_judgments = material.query, material.ranked, material.judged
     relevant = np.bincount(query, material.labels > 0.0, len(material.qptr) - 1) > 0
     tied, duplicates = material.tied(), _duplicates(material)
     tied_pairs, file_order = _order_of_tied(material, tied)
@@ -217,9 +220,9 @@ def diagnose(measure: RankingMeasure, material: Material) -> Diagnosis:
         duplicate_examples=tuple(duplicates[:_SHOWN]),
         unjudged_documents=unjudged,
         missing_documents=int((~material.retrieved).sum()),
-        queries_without_judgments=int((ranked & ~judged).sum()),
-        queries_not_ranked=int((judged & ~ranked).sum()),
-        queries_without_relevant=int((judged & ~relevant).sum()),
+        queries_without_judgments=int((ranked & ~has_judgments).sum()),
+        queries_not_ranked=int((has_judgments & ~ranked).sum()),
+        queries_without_relevant=int((has_judgments & ~relevant).sum()),
         tied_documents=int(tied.sum()),
         tied_share=float(tied.sum() / max(1, material.retrieved.sum())),
         tied_queries=len(np.unique(query[tied])),
@@ -259,7 +262,7 @@ def _order_of_tied(material: Material, tied: Array) -> tuple[int, float]:
         total = n * (n - 1) / 2.0
         different = total - float((counts * (counts - 1) / 2.0).sum())
         n_pairs += different
-        # tau-b is (in order - out of order) / sqrt(total * different), since no positions tie
+        # No positions tie, so tau-b is (in order - out of order) / sqrt(total * different).
         in_order += 0.5 * (different + float(tau[group]) * np.sqrt(total * different))
     return round(n_pairs), in_order / n_pairs if n_pairs else float("nan")
 
@@ -269,9 +272,10 @@ def _extremes_of_ties(measure: RankingMeasure, material: Material) -> tuple[floa
     rows, qptr = material.rows_of_both()
     ties = getattr(measure, "ties", None)
     in_order = measure if ties is None else replace(measure, ties="order")  # type: ignore[call-arg]
-    judged = material.judgments if measure.sees != "labels" else material.labels
+    judgments = material.judgments if measure.sees != "labels" else material.labels
     values = []
     for sign in (1.0, -1.0):
+        # With the rule "order", ties are ranked in this order of the labels.
         at = rows[np.lexsort((sign * material.labels[rows], material.query[rows]))]
-        values.append(measure.summary(in_order(material.scores[at], judged[at], qptr)))
+        values.append(measure.summary(in_order(material.scores[at], judgments[at], qptr)))
     return values[0], values[1]

@@ -65,6 +65,7 @@ class Material:
     def tied(self, precision: type = np.float64) -> Array:
         """Return which retrieved documents share their score with another one of the query (n_docs,)."""
         rows = np.flatnonzero(self.retrieved)
+        # Scores beyond the range of single precision become infinite, and so tie, as in trec_eval.
         with np.errstate(over="ignore"):
             scores: FloatArray = self.scores[rows].astype(precision)
         order = np.lexsort((scores, self.query[rows]))
@@ -79,7 +80,7 @@ def material_of(run: Any, qrels: Any, arrays: dict[str, Any]) -> Material:
     """Check the input of `reconcile`: a run and judgments, or arrays by name."""
     if run is None and qrels is None:
         return material_of_arrays(**arrays)
-    if any(given is not None for given in arrays.values()):
+    if any(array is not None for array in arrays.values()):
         raise InputError(
             "run and qrels were given, and arrays too; one of the two is needed. Type "
             "reconcile(value, measure, run=run, qrels=qrels)."
@@ -112,8 +113,11 @@ def material_of_arrays(
     made = Material(
         checked.astype(np.float64), judgments, boundaries, doc_ids, tuple(query_ids), every, every
     )
-    ranked, judged = (np.bincount(made.query, of, len(every)) > 0 for of in (made.retrieved, ~made.unjudged))
-    return replace(made, ranked=ranked, judged=judged)
+    # A query of arrays is ranked, or judged, if one of its documents is.
+    ranked, has_judgments = (
+        np.bincount(made.query, flags, len(every)) > 0 for flags in (made.retrieved, ~made.unjudged)
+    )
+    return replace(made, ranked=ranked, judged=has_judgments)
 
 
 def material_of_run(run: Any, qrels: Any) -> Material:
@@ -127,6 +131,7 @@ def material_of_run(run: Any, qrels: Any) -> Material:
     joined = join_trec(run, qrels, queries="judged")
     in_qrels, in_run = frozenset(qrels.query_ids), frozenset(run.query_ids)
     query_ids = (*joined.query_ids, *(query for query in run.query_ids if query not in in_qrels))
+    # The documents of queries without judgments follow those of the join, with unknown judgments.
     extra = np.array([query not in in_qrels for query in run.query_ids], dtype=bool)
     sizes = np.diff(run.qptr)
     rows = np.repeat(extra, sizes)

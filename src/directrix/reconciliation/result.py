@@ -9,6 +9,7 @@ from directrix.reconciliation.diagnosis import Diagnosis
 from directrix.reconciliation.settings import OWN
 from directrix.tables import Table
 
+# The words of a field's values; values that are not here are shown as they are.
 _WORDS: dict[str, dict[Any, str]] = {
     "gain": {"exp": "2^label - 1", "linear": "label"},
     "discount": {
@@ -46,6 +47,7 @@ _WORDS: dict[str, dict[Any, str]] = {
     "unjudged": {"not relevant": "not relevant", "removed": "removed"},
     "k": {None: "whole list"},
 }
+# The words of a field; a field that is not here is shown by its name.
 _TITLES = {
     "ties": "order of ties",
     "empty": "queries without relevant documents",
@@ -209,7 +211,20 @@ class Reconciliation:
     @property
     def answer(self) -> tuple[str, ...]:
         """Findings in sentences."""
-        out = [self._first_sentence()]
+        tools = [name for name, _, same in self.tools if same and name != OWN]
+        does = "give" if len(tools) > 1 else "gives"
+        by_default = f"{', '.join(tools)} {does} it by default" if tools else "no tool gives it by default"
+        if self.nearest is not None:
+            out = [
+                f"None of {self.n_settings:,} settings gives {self.measure} = {self.number}; the nearest "
+                f"gives {self.nearest.value:.6g}, {self.distance:.2g} away: {self.nearest.words}."
+            ]
+        elif not self.matches[0].switches:
+            out = [f"{self.measure} is {self.number} without any switch; {by_default}."]
+        else:
+            # Without such a tool, the nearest one and its switches say how to get the number.
+            way = "" if tools else f"; {self.matches[0].words} does"
+            out = [f"{self.measure} = {self.number}: {by_default}{way}."]
         if self.is_cut:
             out.append("The number is not rounded: its further decimals are cut off.")
         if self.n_matches > 1:
@@ -234,20 +249,6 @@ class Reconciliation:
             out.append(f"{to}: {way if n else 'no switch, the same setting is nearest to both.'}")
         return tuple(out)
 
-    def _first_sentence(self) -> str:
-        if self.nearest is not None:
-            return (
-                f"None of {self.n_settings:,} settings gives {self.measure} = {self.number}; the nearest "
-                f"gives {self.nearest.value:.6g}, {self.distance:.2g} away: {self.nearest.words}."
-            )
-        tools = [name for name, _, same in self.tools if same and name != OWN]
-        does = "give" if len(tools) > 1 else "gives"
-        by_default = f"{', '.join(tools)} {does} it by default" if tools else "no tool gives it by default"
-        if not self.matches[0].switches:
-            return f"{self.measure} is {self.number} without any switch; {by_default}."
-        found = "" if tools else f"; {self.matches[0].words} does"
-        return f"{self.measure} = {self.number}: {by_default}{found}."
-
     def tables(self, top: int = 10) -> tuple[Table, ...]:
         """Return tables of the settings that give the number, of the tools, and of the data.
 
@@ -256,6 +257,7 @@ class Reconciliation:
         top : int
             Number of settings to show.
         """
+        # Without a setting that gives the number, the table shows the nearest one.
         rows = tuple(
             (
                 ", ".join(match.tools) or "-",
@@ -267,10 +269,10 @@ class Reconciliation:
             )
             for match in self.matches[:top] or (() if self.nearest is None else (self.nearest,))
         )
-        found = "Settings that give" if self.matches else "The setting nearest to"
+        relation = "Settings that give" if self.matches else "The setting nearest to"
         more = self.n_ways - len(self.matches[:top])
-        settings = Table(
-            f"{found} {self.measure} = {self.number}",
+        matches = Table(
+            f"{relation} {self.measure} = {self.number}",
             ("tool", "switches", "n", "value", "settings", "no effect"),
             rows,
             notes=(f"{more:,} more are not shown.",) if more > 0 else (),
@@ -282,7 +284,7 @@ class Reconciliation:
             tuple((name, value, "yes" if same else "no") for name, value, same in self.tools),
             digits=6,
         )
-        return settings, tools, *self.diagnosis.tables()
+        return matches, tools, *self.diagnosis.tables()
 
     def __str__(self) -> str:
         return "\n\n".join(

@@ -1,4 +1,11 @@
-"""Find the conventions under which a measure has a given number."""
+"""Find the conventions under which a measure has a given number.
+
+A printed number, its measure, and a ranking with labels go in. The settings that give the number come out:
+
+>>> result = reconcile("0.6590", "nDCG@3", [3.0, 2.0, 1.0, 1.0], [0, 2, 1, 0], group=[4])
+>>> result.matches[0].switches[0].short
+'ties=order'
+"""
 
 from __future__ import annotations
 
@@ -15,8 +22,8 @@ from directrix.reconciliation.material import Material, material_of
 from directrix.reconciliation.printed import Printed, printed
 from directrix.reconciliation.result import Between, Reconciliation, SettingMatch, Switch
 from directrix.reconciliation.settings import OWN, Space, is_ordered_by_ids, rows_of_tools, space_of
-from directrix.reconciliation.values import Computed, compute
-from directrix.types import Array, Int64Array, Progress
+from directrix.reconciliation.values import compute
+from directrix.types import Array, Float64Array, Int64Array, Progress
 
 # Largest number of matches in a result; each gives other values to some query.
 _MOST_MATCHES = 100
@@ -95,8 +102,9 @@ def reconcile(  # noqa: PLR0913 - all but the first four are optional and by nam
     material = material_of(run, qrels, arrays)
     _check_defined(asked, material)
     space = space_of(asked, material)
-    computed = compute(asked, space, material, progress)
-    return _Search(asked, space, computed, rows_of_tools(asked, space)).result(number, origin, material)
+    means, signatures = compute(asked, space, material, progress)
+    search = _Search(asked, space, means, signatures, rows_of_tools(asked, space))
+    return search.result(number, origin, material)
 
 
 def _check_defined(measure: RankingMeasure, material: Material) -> None:
@@ -118,12 +126,15 @@ class _Search(NamedTuple):
 
     measure: RankingMeasure
     space: Space
-    computed: Computed
+    means: Float64Array
+    # Settings that agree on all queries share a signature.
+    signatures: Int64Array
     tools: dict[str, int]
 
     def result(self, number: Printed, origin: Printed | None, material: Material) -> Reconciliation:
         """Return the result for a number."""
-        means = self.computed.means
+        means = self.means
+        # Digits that were cut off are tried only if no setting rounds to the number.
         is_cut = not number.within(means).any() and bool(number.within(means, cut=True).any())
         rows = np.flatnonzero(number.within(means, cut=is_cut))
         groups = self._groups(rows)
@@ -150,19 +161,19 @@ class _Search(NamedTuple):
         by_tool, n_switches = set(self.tools.values()), self.space.n_switches(0)
         groups: dict[int, list[int]] = {}
         for row in sorted(rows.tolist(), key=lambda row: (row not in by_tool, n_switches[row], row)):
-            groups.setdefault(int(self.computed.signatures[row]), []).append(row)
+            groups.setdefault(int(self.signatures[row]), []).append(row)
         return list(groups.values())
 
     def _match(self, members: Int64Array) -> SettingMatch:
         """Describe the first of some settings under which all queries have the same values."""
         row, codes = int(members[0]), self.space.codes
-        # the measure as it was given is the last of the tools that are equally near
+        # The measure as it was given comes last, so of equally near tools another one is named.
         by_tool = [at for name, at in self.tools.items() if name != OWN] + [0]
         tool, at = _closest(codes, np.array(by_tool), members)
         neighbors = members[self.space.n_switches(row, members) == 1]
         is_free = (codes[neighbors] != codes[row]).any(axis=0)
         return SettingMatch(
-            value=float(self.computed.means[row]),
+            value=float(self.means[row]),
             tools=tuple(name for name, at in self.tools.items() if at in members),
             switches=self._switches(0, row),
             nearest_tools=tuple(name for name, at in self.tools.items() if at == tool),
@@ -178,7 +189,7 @@ class _Search(NamedTuple):
 
     def _between(self, origin: Printed, number: Printed, rows: Int64Array) -> Between:
         """Return the fewest switches from a setting of one number to a setting of the other, ``rows``."""
-        sources = np.flatnonzero(origin.within(self.computed.means))
+        sources = np.flatnonzero(origin.within(self.means))
         ends = [
             candidates[np.argsort(self.space.n_switches(0, candidates), kind="stable")[:_MOST_PAIRS]]
             for candidates in (
@@ -197,7 +208,8 @@ class _Search(NamedTuple):
 
     def _nearest(self, number: Printed) -> Int64Array:
         """Return the row of the nearest setting, with the fewest switches if there are several."""
-        gaps = np.round(np.abs(self.computed.means - number.value), 12)
+        # Gaps that differ only by rounding are equal. The number of switches decides between them.
+        gaps = np.round(np.abs(self.means - number.value), 12)
         return np.array([np.nanargmin(gaps + 1e-15 * self.space.n_switches(0))])
 
 

@@ -13,7 +13,7 @@ from directrix.measures.convention import convention, conventions
 from directrix.measures.dcg import NDCG
 from directrix.measures.precision import AP, BinaryMeasure
 from directrix.measures.terms import HIGHEST_EXPONENT
-from directrix.parameters import words_of
+from directrix.parameters import literal_words
 from directrix.reconciliation.material import Material
 from directrix.types import Array, Int64Array
 
@@ -59,7 +59,19 @@ class Space:
 
 def space_of(measure: RankingMeasure, material: Material) -> Space:
     """Return all settings that these data could distinguish, including those of every tool."""
-    every = _axes_of_measure(measure, material) | _axes_of_data(material)
+    ranked, has_judgments = material.ranked, material.judged
+    # A set of queries, or of documents, is a choice only if the data have others, too.
+    queries = {
+        "both": True,
+        "judged": (has_judgments & ~ranked).any(),
+        "run": (ranked & ~has_judgments).any(),
+        "one list": material.both.sum() > 1,
+    }
+    every = _axes_of_measure(measure, material) | {
+        "queries": tuple(name for name, differs in queries.items() if differs),
+        "missing": ("count", *(["dropped"] if not material.retrieved.all() else [])),
+        "unjudged": ("not relevant", *(["removed"] if material.unjudged.any() else [])),
+    }
     axes = {name: values for name, values in every.items() if len(values) > 1}
     sizes = [len(values) for values in axes.values()]
     codes = np.indices(sizes, dtype=np.int8).reshape(len(sizes), math.prod(sizes)).T
@@ -72,7 +84,7 @@ def _axes_of_measure(measure: RankingMeasure, material: Material) -> dict[str, t
     axes = {}
     for field in fields(measure):
         name, asked = field.name, getattr(measure, field.name)
-        allowed = words_of(type(measure)).get(name, ())
+        allowed = literal_words(type(measure)).get(name, ())
         values_of_tools = allowed or [values[name] for values in of_tools if name in values]
         others = [
             *(value for value in values_of_tools if _is_possible(name, value, material)),
@@ -123,21 +135,6 @@ def _more_values(
     return ["retrieved"] if name == "denominator" and isinstance(measure, AP) else []
 
 
-def _axes_of_data(material: Material) -> dict[str, tuple[Any, ...]]:
-    ranked, has_judgments = material.ranked, material.judged
-    queries = {
-        "both": True,
-        "judged": (has_judgments & ~ranked).any(),
-        "run": (ranked & ~has_judgments).any(),
-        "one list": material.both.sum() > 1,
-    }
-    return {
-        "queries": tuple(name for name, differs in queries.items() if differs),
-        "missing": ("count", *(["dropped"] if not material.retrieved.all() else [])),
-        "unjudged": ("not relevant", *(["removed"] if material.unjudged.any() else [])),
-    }
-
-
 def _senseless(
     axes: dict[str, tuple[Any, ...]], codes: Array, measure: RankingMeasure, material: Material
 ) -> Array:
@@ -149,7 +146,7 @@ def _senseless(
         code = axes[name].index(value) if value in axes[name] else -1
         return np.asarray(codes[:, list(axes).index(name)] == code)
 
-    # the expectation of a quotient is not the quotient of the expectations
+    # The expectation of a quotient is not the quotient of the expectations.
     out = where("denominator", "retrieved") & where("ties", "expected") & isinstance(measure, AP)
     out |= where("ideal", "whole list") & where("k", None)
     # A cut-off could split a group of tied documents.
@@ -207,10 +204,10 @@ def rows_of_tools(measure: RankingMeasure, space: Space) -> dict[str, int]:
         is_expressed = all(
             value in space.axes.get(name, (getattr(measure, name),))
             # A value that the measure does not know cannot be a difference.
-            or value not in words_of(type(measure)).get(name, (value,))
+            or value not in literal_words(type(measure)).get(name, (value,))
             for name, value in wanted.items()
         )
-        # a query set or documents that the data do not have change nothing
+        # Sets of queries, or documents, that the data do not have change nothing.
         changes = {
             name: value
             for name, value in tool.changes.items()

@@ -17,16 +17,10 @@ from directrix.reconciliation.material import Material
 from directrix.reconciliation.settings import ARRANGED, TOGETHER, Space
 from directrix.types import Array, Float64Array, Int64Array, Progress
 
+# The value of a query without relevant documents, by the field `empty`.
 _FILLS = {"zero": 0.0, "one": 1.0, "skip": np.nan}
 # Decimals in which the values of a query must agree. Two ways to the same formula differ in the last bits.
 _DIGITS = 10
-
-
-class Computed(NamedTuple):
-    """The value of every setting, and a number shared by settings that agree on all queries."""
-
-    means: Float64Array
-    signatures: Int64Array
 
 
 class _Formula(NamedTuple):
@@ -115,16 +109,16 @@ class _Documents(NamedTuple):
 
 def compute(
     measure: RankingMeasure, space: Space, material: Material, progress: Progress | None = None
-) -> Computed:
-    """Evaluate every setting of a space; raise `InputError` if all are undefined.
+) -> tuple[Float64Array, Int64Array]:
+    """Return the value of every setting, and a number that settings share which agree on all queries.
 
     Measures of the same documents share one sort. Settings that differ only in the value of empty queries, or
-    in the averaged queries, share their values.
+    in the averaged queries, share their values. Raises `InputError` if all settings are undefined.
     """
     means, signatures = np.empty(len(space.codes)), np.empty(len(space.codes), dtype=np.int64)
     work: dict[tuple[Any, ...], dict[_Formula, list[int]]] = {}
-    settings = [space.setting(row) for row in range(len(space.codes))]
-    for row, setting in enumerate(settings):
+    every_setting = [space.setting(row) for row in range(len(space.codes))]
+    for row, setting in enumerate(every_setting):
         documents = (
             setting["ties"] if setting.get("ties") in ARRANGED else "",
             setting.get("queries") == "one list",
@@ -132,6 +126,7 @@ def compute(
             setting.get("unjudged") == "removed",
         )
         work.setdefault(documents, {}).setdefault(_Formula.of(measure, setting), []).append(row)
+    query_sets = {"judged": material.judged, "run": material.ranked, "both": material.both}
     asked = {"queries": "both", "empty": getattr(measure, "empty", None)}
     for done, ((order, one_list, dropped, removed), formulas) in enumerate(work.items()):
         if progress is not None:
@@ -140,27 +135,22 @@ def compute(
         terms = list(dict.fromkeys(term for formula in formulas for term in formula.parts()))
         labels = docs.labels if all(term.sees == "labels" for term in terms) else docs.judgments
         values = Prepared(terms, labels, docs.qptr, docs.doc_ids)(docs.scores)
-        of_part = dict(zip(terms, values, strict=True))
+        of_term = dict(zip(terms, values, strict=True))
         for formula, rows in formulas.items():
-            of_queries = formula.combine([of_part[term] for term in formula.parts()], docs)
+            of_queries = formula.combine([of_term[term] for term in formula.parts()], docs)
             for row in rows:
-                chosen = _averaged(of_queries, asked | settings[row], material)
+                setting = asked | every_setting[row]
+                chosen = of_queries[query_sets.get(setting["queries"], slice(None))]
+                chosen = np.where(np.isnan(chosen), _FILLS.get(setting["empty"], np.nan), chosen)
                 means[row] = formula.measure.summary(chosen)
+                # Adding 0 turns -0 into 0, which has other bytes.
                 signatures[row] = hash((np.round(chosen, _DIGITS) + 0.0).tobytes())
     if np.isnan(means).all():
         raise InputError(
             f"{measure.name} is undefined for every query, under every setting; queries need documents of "
             "different labels. Look at the labels with numpy.unique(labels, return_counts=True)."
         )
-    return Computed(means, signatures)
-
-
-def _averaged(values: Float64Array, setting: dict[str, Any], material: Material) -> Float64Array:
-    """Return the values of the queries over which a setting averages."""
-    averaged = {"judged": material.judged, "run": material.ranked, "both": material.both}
-    values = values[averaged.get(setting["queries"], slice(None))]
-    empty_value = _FILLS.get(setting["empty"], np.nan)
-    return np.where(np.isnan(values), empty_value, values)
+    return means, signatures
 
 
 def precision_of_thresholds(
@@ -180,7 +170,7 @@ def precision_of_thresholds(
     ranked, relevant = scores[order], (labels[order] >= rel).astype(np.float64)
     n_relevant = query_sums(relevant, qptr)
     is_last = np.append((ranked[1:] != ranked[:-1]) | (query[1:] != query[:-1]), True)[: len(ranked)]
-    # the last position of each document's group: the next position that is last
+    # The group of a document ends at the next position that is the last of a group.
     last = np.flatnonzero(is_last)[np.cumsum(is_last) - is_last]
     hits = np.cumsum(relevant) - np.repeat(np.append(0.0, np.cumsum(n_relevant))[:-1], sizes)
     precision = hits[last] / (last - np.repeat(qptr[:-1], sizes) + 1.0)

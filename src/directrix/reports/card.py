@@ -8,6 +8,7 @@ from typing import Any
 from directrix.reports.report import Report, Section
 from directrix.tables import Table, Value, escaped_markdown
 
+# The table shows this number of features, the most important ones.
 _FEATURES = 20
 
 
@@ -72,17 +73,14 @@ def _training(content: dict[str, Any]) -> Table:
     for number, member in enumerate(model.get("members", [model]), start=1):
         mark = f" {number}" if "members" in model else ""
         rows += [(f"{field}{mark}", member[field]) for field in ("surrogate", "trainer", "seed")]
-        rows += [(f"{name}{mark}", _limits(limits)) for name, limits in member["constraints"].items()]
+        for name, limits in member["constraints"].items():
+            # Limits are a text, or pairs of a feature and a text. Columns count from 0, as in Python.
+            if not isinstance(limits, str):
+                named = ((key if isinstance(key, str) else f"column {key}", text) for key, text in limits)
+                limits = ", ".join(f"{key}: {text}" for key, text in named)
+            rows.append((f"{name}{mark}", limits))
         rows.append((f"end{mark}", f"{member['status']}: {member['message']}"))
     return _listed("Training", rows)
-
-
-def _limits(limits: Any) -> str:
-    """A text, or for each feature its limits or its direction; columns count from 0, as in Python."""
-    if isinstance(limits, str):
-        return limits
-    texts = (f"{name if isinstance(name, str) else f'column {name}'}: {value}" for name, value in limits)
-    return ", ".join(texts)
 
 
 def _figures(content: dict[str, Any], data: str | None) -> Table:

@@ -93,7 +93,9 @@ def counterfactual_report(result: CounterfactualResult, *, data: str, command: s
     curves: list[Curve] = []
     for ranker in dict.fromkeys(estimate.ranker for estimate in result.estimates):
         mine = [estimate for estimate in result.estimates if estimate.ranker == ranker]
+        # The points of a ranker are shifted to the side, so that intervals do not hide each other.
         place = np.arange(float(len(mine))) + 0.1 * len(curves)
+        # NaN ends a line, so one curve draws all intervals without joining them.
         ends = np.array([(*estimate.interval, np.nan) for estimate in mine]).ravel()
         curves += [
             Curve(ranker, place, np.array([estimate.value for estimate in mine]), "points"),

@@ -33,7 +33,7 @@ def comparison_report(
     """
     systems = {name: (run.scores, run) for name, run in judged.items()}
     rankings = top_rankings(systems, next(iter(values.values())).values())
-    one = next(iter(results.values()))
+    reference = next(iter(results.values()))
     best = {measure: max(result.means, key=result.means.__getitem__) for measure, result in results.items()}
     first = [
         text
@@ -46,16 +46,18 @@ def comparison_report(
     ids = next(iter(judged.values())).query_ids
     return Report(
         name="compare",
-        title=f"{len(one.means)} rankings by {' and '.join(results)}",
-        paper=escaped_markdown(f"{', '.join(one.means)}: rankings of {data}, compared query by query."),
+        title=f"{len(reference.means)} rankings by {' and '.join(results)}",
+        paper=escaped_markdown(f"{', '.join(reference.means)}: rankings of {data}, compared query by query."),
         summary=tuple(f"- {escaped_markdown(text)}" for text in (*remarks, *first)),
         command=command,
         settings={
-            **{name: getattr(one, name) for name in ("test", "correction", "against", "alpha", "seed")},
+            **{name: getattr(reference, name) for name in ("test", "correction", "against", "alpha", "seed")},
             "convention": convention,
             "directrix": __version__,
         },
-        per_query=tuple(PerQuery(data, measure, ids, of, rankings) for measure, of in values.items()),
+        per_query=tuple(
+            PerQuery(data, measure, ids, by_system, rankings) for measure, by_system in values.items()
+        ),
         sections=tuple(
             Section(measure, result.tables(measure, pairs=True)) for measure, result in results.items()
         ),
@@ -72,6 +74,7 @@ def _first(measure: str, means: Mapping[str, float], best: str) -> str:
 def _verdicts(measure: str, result: Comparisons, best: str) -> Iterator[str]:
     """Say for each pair with the first system, or with the one compared against, whether it is better."""
     for pair in result.pairs:
+        # Of all pairs, only those of the best system are sentences. The tables have the others.
         if result.against is None and best not in (pair.first, pair.second):
             continue
         unit = f" {result.unit}" if result.unit else ""

@@ -6,7 +6,6 @@ import numpy as np
 
 from directrix import __version__
 from directrix.errors import amount
-from directrix.experiments.explanation.effects import Dependence
 from directrix.experiments.explanation.explain import Explanation
 from directrix.reports.plots import importance_figures
 from directrix.reports.report import Curve, Figure, Panel, Report, Section
@@ -46,19 +45,18 @@ def _figures(explanation: Explanation, top: int) -> tuple[Figure, ...]:
         return ()
     moves = explanation.dependence[:top]
     for first in range(0, len(moves), _PANELS):
-        panels = tuple(_panel(move) for move in moves[first : first + _PANELS])
-        names = ", ".join(move.feature for move in moves[first : first + _PANELS])
+        panels = []
+        for move in moves[first : first + _PANELS]:
+            ends = np.array([move.values[0], move.values[-1]])
+            # A line shows the trend, and points the values that were tried.
+            curves = (
+                Curve("", move.values, move.rank),
+                Curve("", move.values, move.rank, "points"),
+                Curve("", ends, np.full(2, move.own_rank), "dashed"),
+            )
+            panels.append(Panel("", curves, move.feature, "mean rank, 1 is the top"))
+        names = ", ".join(panel.x_label for panel in panels)
         title = f"Mean rank of a document, by the value of {names}; dashed: with its own value."
         alt = "rank against the value of a feature; the table has its ends"
-        figures.append(Figure(f"ranks-{first // _PANELS + 1}", title, panels, alt))
+        figures.append(Figure(f"ranks-{first // _PANELS + 1}", title, tuple(panels), alt))
     return tuple(figures)
-
-
-def _panel(move: Dependence) -> Panel:
-    ends = np.array([move.values[0], move.values[-1]])
-    curves = (
-        Curve("", move.values, move.rank),
-        Curve("", move.values, move.rank, "points"),
-        Curve("", ends, np.full(2, move.own_rank), "dashed"),
-    )
-    return Panel("", curves, move.feature, "mean rank, 1 is the top")

@@ -130,7 +130,9 @@ def draw_panel(panel: Panel, ax: Any) -> list[tuple[Any, str]]:
         y[~np.isfinite(y)] = np.nan
         color, mark = next(colors), next(marks)
         if curve.style == "bars":
-            width = 0.8 * _spacing(x) / len(bars)
+            # The groups of bars leave a fifth of the space between neighbors empty.
+            gaps = np.diff(np.unique(x[np.isfinite(x)]))
+            width = 0.8 * (float(gaps.min()) if gaps.size else 1.0) / len(bars)
             at = x + (bars.index(curve) - (len(bars) - 1) / 2) * width
             handle = ax.bar(at, y, width, color=color)
         elif curve.style == "points":
@@ -179,8 +181,3 @@ def _scale(ax: Any, axis: Literal["x", "y"], scale: str, values: Sequence[Any]) 
         ticks.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ticks.set_major_formatter(StrMethodFormatter("{x:g}"))
         ticks.set_minor_formatter(NullFormatter())
-
-
-def _spacing(x: Any) -> float:
-    gaps = np.diff(np.unique(x[np.isfinite(x)]))
-    return float(gaps.min()) if gaps.size else 1.0

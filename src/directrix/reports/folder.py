@@ -22,6 +22,7 @@ def check_folder(folder: Path, *names: str) -> None:
         raise InputError(f"{folder} is a file; a folder is needed, e.g. {folder}-2.")
     for name in (_SETTINGS, _CELLS, *names):
         path = folder / name
+        # A folder that does not exist yet is made in the nearest one that does.
         while not path.parent.exists():
             path = path.parent
         check_replaceable(path)
@@ -39,6 +40,7 @@ def open_folder(folder: Path, settings: Mapping[str, Any]) -> Path:
     path, cells = folder / _SETTINGS, folder / _CELLS
     if path.exists():
         before = _fixed(path)
+        # In JSON a tuple is a list, as in the file.
         now = json.loads(json.dumps(settings["fixed"]))
         names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
         if names:

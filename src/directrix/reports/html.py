@@ -17,17 +17,21 @@ import numpy as np
 
 from directrix.reports.figures import GRID, INK, across
 from directrix.reports.page import CLAIMS, ENDING, Block, outline
-from directrix.reports.report import Figure, PerQuery, Report
+from directrix.reports.report import PerQuery, Report
 from directrix.tables import Table, Value, json_value
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
+# Links with one of these beginnings lead to the web, or into the page.
 _SAFE = ("https://", "http://", "#")
 # A panel narrower than this number of rem cannot be read, so its frame scrolls.
 _PANEL = 15
+# Classes of cells that begin with a sign of `directrix.reports.report.MARKS`, in the order of sorting.
 _VERDICTS = {"✓ ": "holds", "≈ ": "open", "? ": "open", "✗ ": "fails"}
-"""Classes of cells that begin with a sign of `directrix.reports.report.MARKS`, in the order of sorting."""
+# Cells and headings of columns of numbers have this class.
+_NUMBER = ' class="number"'
+# These characters could end the element of a script, or a line of it.
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -43,8 +47,17 @@ def html(report: Report, drawn: Mapping[str, str]) -> str:
     if report.per_query:
         place = next((i for i, (title, _) in enumerate(sections) if title in ENDING), len(sections))
         sections.insert(place, ("Query by query", _asset("queries.html")))
-    sections.append(("How to repeat it", _again(report)))
+    # The command is a call in Python if it begins with the name of the package, and a line of a shell
+    # otherwise.
+    prompt = ">>>" if report.command.startswith("directrix.") else "$"
+    repeat = (
+        f"<pre><code>{escape(prompt)} {escape(report.command)}</code></pre>"
+        "<details><summary>Settings, seeds and versions</summary>"
+        f"<pre><code>{escape(json.dumps(report.settings, indent=1))}</code></pre></details>"
+    )
+    sections.append(("How to repeat it", repeat))
     shown = [(f"part-{i}", title, body) for i, (title, body) in enumerate(sections)]
+    # The policy of the page allows the script with this hash, and no other one.
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     values = {
@@ -110,7 +123,22 @@ def _documents(rankings: Sequence[Sequence[tuple[str, int, float]]]) -> list[lis
 def _block(title: str, block: Block, drawn: Mapping[str, str]) -> str:
     if isinstance(block, Table):
         return _table(block if block.title else replace(block, title=title), "claims" * (title == CLAIMS))
-    return to_html(block) if isinstance(block, str) else _figure(block, drawn[block.name])
+    if isinstance(block, str):
+        return to_html(block)
+    # Figures are within the page: their ids are made unique, and ink and grid get the colors of the page.
+    svg = drawn[block.name]
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{block.name}-", svg)
+    svg = svg.replace(INK, "currentColor").replace(GRID, "var(--grid)")
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    wide = f'style="min-width: {_PANEL * across(len(block.panels))}rem"'
+    svg = svg.replace("<svg", f'<svg {wide} role="img" aria-label="{escape(block.alt)}"', 1)
+    title = escape(block.title)
+    return (
+        f'<figure><div class="frame" role="region" aria-label="{title}" tabindex="0">{svg}</div>'
+        f"<figcaption>{title}</figcaption></figure>"
+    )
 
 
 def _table(table: Table, kind: str) -> str:
@@ -119,7 +147,11 @@ def _table(table: Table, kind: str) -> str:
         f'<th colspan="{n}" scope="colgroup">{escape(name)}</th>' if name else f'<td colspan="{n}"></td>'
         for name, n in table.groups
     )
-    heads = "".join(_head(name, is_numeric=right) for name, right in zip(table.columns, numeric, strict=True))
+    heads = "".join(
+        f'<th scope="col" aria-sort="none"{_NUMBER * right}>'
+        f'<button type="button">{escape(name)}</button></th>'
+        for name, right in zip(table.columns, numeric, strict=True)
+    )
     body = "".join(
         "<tr>" + "".join(_cell(table, value, i, numeric[i]) for i, value in enumerate(row)) + "</tr>"
         for row in table.rows
@@ -133,13 +165,9 @@ def _table(table: Table, kind: str) -> str:
     )
 
 
-def _head(name: str, *, is_numeric: bool) -> str:
-    kind = ' class="number"' if is_numeric else ""
-    return f'<th scope="col" aria-sort="none"{kind}><button type="button">{escape(name)}</button></th>'
-
-
 def _cell(table: Table, value: Value, column: int, is_numeric: bool) -> str:  # noqa: FBT001
-    kind = ' class="number"' if is_numeric else ""
+    """Return a cell; the script sorts by its ``data-value``, which has all digits."""
+    kind = _NUMBER * is_numeric
     if value is None:
         return f'<td{kind} data-value=""><span aria-label="no value">–</span></td>'
     if isinstance(value, str):
@@ -153,34 +181,6 @@ def _cell(table: Table, value: Value, column: int, is_numeric: bool) -> str:  # 
         return f"<{tag}{kind}{more}>{text}</{tag}>"
     digits = repr(value.item() if isinstance(value, np.generic) else value) if np.isfinite(value) else ""
     return f'<td{kind} data-value="{digits}" title="{digits}">{escape(table.shown(value))}</td>'
-
-
-def _figure(figure: Figure, svg: str) -> str:
-    """A figure within the page: its ids are made unique, and ink and grid get the colors of the page."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.name}-", svg)
-    svg = svg.replace(INK, "currentColor").replace(GRID, "var(--grid)")
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    wide = f'style="min-width: {_PANEL * across(len(figure.panels))}rem"'
-    svg = svg.replace("<svg", f'<svg {wide} role="img" aria-label="{escape(figure.alt)}"', 1)
-    title = escape(figure.title)
-    return (
-        f'<figure><div class="frame" role="region" aria-label="{title}" tabindex="0">{svg}</div>'
-        f"<figcaption>{title}</figcaption></figure>"
-    )
-
-
-def _again(report: Report) -> str:
-    settings = json.dumps(report.settings, indent=1)
-    # The command is a call in Python if it begins with the name of the package, and a line of a shell
-    # otherwise.
-    prompt = ">>>" if report.command.startswith("directrix.") else "$"
-    return (
-        f"<pre><code>{escape(prompt)} {escape(report.command)}</code></pre>"
-        "<details><summary>Settings, seeds and versions</summary>"
-        f"<pre><code>{escape(settings)}</code></pre></details>"
-    )
 
 
 def to_html(text: str) -> str:

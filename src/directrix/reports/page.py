@@ -29,11 +29,13 @@ def page(report: Report, *, pictures: str = "figures", tables: str = "tables") -
     """
     links = {table.title: f"{tables}/{name}" for name, table in csv_files(report).items()}
     made = f"This page is what `{report.command}` writes; the same command resumes a run that was stopped."
-    texts = [
-        f"# {escaped_markdown(report.title)}",
-        report.paper,
-        f"{made} {_duration(report)}".rstrip(),
-    ]
+    seconds = report.settings.get("seconds", {}).get("all parts")
+    # A run that was resumed knows the time of all its calls.
+    if seconds is not None:
+        time = f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
+        time = f"{seconds:.0f} seconds" if seconds < 120 else time
+        made += f" Its parts, one after another, took {time} by the clock."
+    texts = [f"# {escaped_markdown(report.title)}", report.paper, made]
     for title, blocks in outline(report):
         if title == CLAIMS:
             blocks = [blocks[0], f"[Our figures for each claim]({links['']}).", *_verdicts(report.claims)]
@@ -43,6 +45,7 @@ def page(report: Report, *, pictures: str = "figures", tables: str = "tables") -
 
 def outline(report: Report) -> list[tuple[str, list[Block]]]:
     """Return the headings of a page, each with its blocks: Markdown, tables and figures."""
+    # A note is below the first table that has it, so sections take their tables from one sequence.
     tables = iter(notes_once(report.tables))
     missing = "\n".join(f"- {escaped_markdown(what)}: {why}" for what, why in report.missing)
     headed_blocks: list[tuple[str, Sequence[Block]]] = [("In short", [joined(report.summary)])]
@@ -54,6 +57,7 @@ def outline(report: Report) -> list[tuple[str, list[Block]]]:
     headed_blocks.append(("Figures", report.figures))
     texts = (joined(report.how), joined(report.differs), missing)
     headed_blocks += [(title, [text]) for title, text in zip(ENDING, texts, strict=True)]
+    # Empty texts, and headings without any content, are left out.
     kept = ((title, [block for block in blocks if block]) for title, blocks in headed_blocks)
     return [(title, blocks) for title, blocks in kept if blocks]
 
@@ -121,13 +125,3 @@ def joined(texts: Iterable[str]) -> str:
         document += ("\n" if is_item and after_item else "\n\n" if document else "") + text
         after_item = is_item
     return document
-
-
-def _duration(report: Report) -> str:
-    """Say how long all parts of a run took, over all calls of a run that was resumed."""
-    seconds = report.settings.get("seconds", {}).get("all parts")
-    if seconds is None:
-        return ""
-    time = f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
-    time = f"{seconds:.0f} seconds" if seconds < 120 else time
-    return f"Its parts, one after another, took {time} by the clock."

@@ -43,18 +43,25 @@ def _race(result: SearchResult) -> list[Figure]:
     trials = [trial for trial in result.trials if np.isfinite(trial.valid)]
     if not trials:
         return []
-    name_of = _by_settings if len({trial.name for trial in trials}) == 1 else _by_method
-    if len(trials) > _LABELS:
-        name_of = _by_method
+    # The candidates of one method are named by the settings in which they differ.
+    hyperparameters = [trial.candidate.settings for trial in trials]
+    by_settings = len({trial.name for trial in trials}) == 1 and len(trials) <= _LABELS
     ends = [trial.valid for trial in trials]
+    # Values from early steps may be far below all ends. They would leave little height for the differences.
     floor = min(ends) - (max(ends) - min(ends))
     paths: dict[str, list[_Path]] = {}
     for trial in trials:
-        paths.setdefault(name_of(trial, trials), []).append(_path(trial, floor))
+        label = trial.name
+        if by_settings:
+            values = trial.candidate.settings.items()
+            varied = {k: v for k, v in values if any(other[k] != v for other in hyperparameters)}
+            label = settings_text(varied) if varied else label
+        paths.setdefault(label, []).append(_path(trial, floor))
     curves = []
-    for label, of_label in paths.items():
-        x, y = (_broken([path[axis] for path in of_label]) for axis in (0, 1))
-        is_line = any(len(seconds) > 1 for seconds, _ in of_label)
+    for label, lines in paths.items():
+        # NaN ends a line, so one curve draws all of them without joining them.
+        x, y = (np.concatenate([np.append(path[axis], np.nan) for path in lines])[:-1] for axis in (0, 1))
+        is_line = any(len(seconds) > 1 for seconds, _ in lines)
         curves.append(Curve(label, x, y, "line" if is_line else "points"))
     panel = Panel("", tuple(curves), "seconds", f"{measure}, validation", x_scale="log")
     figure = Figure(
@@ -68,17 +75,6 @@ def _race(result: SearchResult) -> list[Figure]:
     return [figure]
 
 
-def _by_method(trial: Trial, _: Sequence[Trial]) -> str:
-    return trial.name
-
-
-def _by_settings(trial: Trial, others: Sequence[Trial]) -> str:
-    """The settings in which the candidates differ."""
-    settings = [other.candidate.settings for other in others]
-    varied = {k: v for k, v in trial.candidate.settings.items() if any(other[k] != v for other in settings)}
-    return settings_text(varied) if varied else trial.name
-
-
 def _path(trial: Trial, floor: float) -> _Path:
     """Seconds, and the best measure so far where it is above the floor; the end is that of the table."""
     seconds, best = np.zeros(0), np.zeros(0)
@@ -88,32 +84,27 @@ def _path(trial: Trial, floor: float) -> _Path:
     return np.append(seconds[near], trial.seconds), np.append(best[near], trial.valid)
 
 
-def _broken(lines: Sequence[Float64Array]) -> Float64Array:
-    """The parts one after the other, with NaN between them, which breaks the line."""
-    return np.concatenate([np.append(line, np.nan) for line in lines])[:-1]
-
-
 def _learning(result: SearchResult, n_folds: int) -> list[Figure]:
-    """One figure for what was chosen, or for every member of an ensemble that has steps."""
-    numbered = ((f"learning-{i}", trial) for i, trial in enumerate(result.members or (result.chosen,), 1))
-    figures = [_learning_of(trial, name, result.ranker.measure_.name, n_folds) for name, trial in numbered]
-    return [figure for figure in figures if figure is not None]
+    """One figure for what was chosen, or for every member of an ensemble that has steps.
 
-
-def _learning_of(trial: Trial, name: str, measure: str, n_folds: int) -> Figure | None:
-    """The measure, if it was evaluated after every step, and the loss, each in its panel."""
-    curve = trial.curve
-    if curve is None or len(curve.steps) < 2:
-        return None
-    # With several folds each keeps a step of its own, so the mean curve has no best step to mark.
-    panels = learning_panels(curve, measure, mark_best=n_folds == 1)
-    over = f", mean over {n_folds} folds" if n_folds > 1 else ""
-    loss = "what the trainer lowers on the training queries"
-    has_valid = bool(np.isfinite(curve.valid).any())
-    shown = f"{measure} on the validation queries, and {loss}" if has_valid else loss
-    kept = "" if has_valid else "; the last step is kept"
-    title = f"Learning curve of {trial.label}{over}: {shown}, after every step{kept}."
-    return Figure(name, title, panels, f"{measure} and loss against steps") if panels else None
+    The measure, if it was evaluated after every step, and the loss have a panel each.
+    """
+    figures, measure = [], result.ranker.measure_.name
+    for number, trial in enumerate(result.members or (result.chosen,), start=1):
+        curve = trial.curve
+        if curve is None or len(curve.steps) < 2:
+            continue
+        # With several folds each keeps a step of its own, so the mean curve has no best step to mark.
+        panels = learning_panels(curve, measure, mark_best=n_folds == 1)
+        over = f", mean over {n_folds} folds" if n_folds > 1 else ""
+        loss = "what the trainer lowers on the training queries"
+        has_valid = bool(np.isfinite(curve.valid).any())
+        shown = f"{measure} on the validation queries, and {loss}" if has_valid else loss
+        kept = "" if has_valid else "; the last step is kept"
+        title = f"Learning curve of {trial.label}{over}: {shown}, after every step{kept}."
+        if panels:
+            figures.append(Figure(f"learning-{number}", title, panels, f"{measure} and loss against steps"))
+    return figures
 
 
 def learning_panels(curve: LearningCurve, measure: str, *, mark_best: bool) -> tuple[Panel, ...]:

@@ -1,10 +1,19 @@
-"""The report of an experiment as a value: tables, figures, checked claims, values by query."""
+"""The report of an experiment as a value: tables, figures, checked claims, values by query.
+
+Tables, figures and texts go in. `directrix.reports.write` makes files of the report that comes out:
+
+>>> table = Table("Results", ("method", "MAP"), (("SVMmap", 0.25),))
+>>> sections = (Section("All methods", (table,)),)
+>>> Report(name="demo", title="Demo", paper="", summary=(), sections=sections, command="").tables[0].title
+'Results'
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -257,10 +266,6 @@ def _markdown(text: str) -> str:
     return "\n".join(map(one_line, text.split("\n")))
 
 
-def _label(text: str) -> str:
-    return one_line(text, _LONGEST_LABEL)
-
-
 # These fields are a single line of plain text, and not Markdown.
 _ONE_LINE = ("title", "command")
 
@@ -272,11 +277,12 @@ def displayed(part: Any, show: Callable[[str], str] = _markdown) -> Any:
     if isinstance(part, str):
         return show(part)
     if isinstance(part, list | tuple):
-        return tuple(displayed(one, show) for one in part)
+        return tuple(displayed(member, show) for member in part)
     if isinstance(part, Mapping):
         return {show(name): displayed(value, show) for name, value in part.items()}
     if not is_dataclass(part) or isinstance(part, type):
         return part
-    show = _label if isinstance(part, Panel) else one_line if isinstance(part, Figure) else show
+    if isinstance(part, Figure | Panel):
+        show = one_line if isinstance(part, Figure) else partial(one_line, most=_LONGEST_LABEL)
     shows = {f.name: one_line if f.name in _ONE_LINE and show is _markdown else show for f in fields(part)}
     return replace(part, **{name: displayed(getattr(part, name), how) for name, how in shows.items()})

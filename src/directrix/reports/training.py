@@ -140,10 +140,13 @@ def _race_table(result: SearchResult, inspection: Inspection) -> Table:
     compared: list[Any] = [*result.trials, *filter(None, [result.baseline])]
     for trial, (label, valid, error, *others, outcome) in zip(compared, rows, strict=True):
         lead: tuple[Value, Value] = mean_and_error(values[: len(trial.values)] - trial.values)
+        # There is no lead over the chosen candidate itself, or over one with values from other training runs.
         is_chosen = trial is result.chosen and not result.members
         if math.isnan(trial.valid) or trial.outcome == SAMPLE or trial.progress or is_chosen:
             lead = None, None
-        wider.append(tuple(map(_or_none, (label, outcome, valid, error, *lead, *others))))
+        cells = (label, outcome, valid, error, *lead, *others)
+        # NaN is unknown, and such a cell is empty.
+        wider.append(tuple(None if isinstance(v, float) and math.isnan(v) else v for v in cells))
     return Table(
         f"All {len(result.trials)} candidates, in the order of preference",
         (heads[0], "outcome", *heads[1:3], "lead", "its error", *heads[3:-1]),
@@ -156,10 +159,6 @@ def _race_table(result: SearchResult, inspection: Inspection) -> Table:
         ),
         digits=4,
     )
-
-
-def _or_none(value: Value) -> Value:
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _data_table(queries: Queries, valid: Queries | None, names: tuple[str, str]) -> Table:

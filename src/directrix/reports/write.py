@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,11 @@ from directrix.reports.figures import data_of, draw, need_plot
 from directrix.reports.folder import write_settings
 from directrix.reports.html import html
 from directrix.reports.page import csv_files, page
-from directrix.reports.report import Claim, Report, displayed, tally
-from directrix.tables import Table, json_value, notes_once
+from directrix.reports.report import Report, displayed, tally
+from directrix.tables import json_value, notes_once
+
+# The tables in LaTeX need this package.
+_PACKAGES = r"% needs \usepackage{booktabs}"
 
 
 def write_report(folder: Path, report: Report) -> None:
@@ -46,13 +48,14 @@ def write_report(folder: Path, report: Report) -> None:
     texts = {
         "tables.txt": text_of(shown) + "\n",
         "tables.json": json.dumps(document(report), indent=1, allow_nan=False) + "\n",
-        "tables.tex": _latex(shown.tables),
+        "tables.tex": "\n\n".join([_PACKAGES, *(table.latex() for table in shown.tables)]) + "\n",
         **{f"tables/{name}": table.csv() for name, table in csv_files(report).items()},
         **{f"figures/{figure.name}.csv": data_of(figure).csv() for figure in report.all_figures},
         "page.md": page(shown),
         "report.html": html(shown, drawn),
     }
     files = {f"figures/{name}": data for name, data in pictures.items()}
+    # Names of files may contain bytes that are no text. They are written as escapes.
     files |= {name: text.encode("utf-8", "backslashreplace") for name, text in texts.items()}
     for name, data in files.items():
         _write(folder / name, data)
@@ -97,15 +100,13 @@ def publish(folder: Path, report: Report) -> None:
 def text_of(report: Report) -> str:
     """All tables as text, each note once, and the claims."""
     texts = [table.text() for table in notes_once(report.tables)]
-    return "\n\n\n".join([*texts, *([_claims_text(report.claims)] if report.claims else [])])
-
-
-def _claims_text(claims: Sequence[Claim]) -> str:
-    """Verdict, place and claim on one line, our figures on the next."""
-    lines = [f"Claims of the paper. {tally(claims)}", ""]
-    for claim in claims:
-        lines += [f"{claim.judged:<17}  {claim.source}: {claim.text}", f"{'':<19}{claim.evidence}"]
-    return "\n".join(lines)
+    if report.claims:
+        lines = [f"Claims of the paper. {tally(report.claims)}", ""]
+        # Verdict, place and claim are on one line, our figures on the next.
+        for claim in report.claims:
+            lines += [f"{claim.judged:<17}  {claim.source}: {claim.text}", f"{'':<19}{claim.evidence}"]
+        texts.append("\n".join(lines))
+    return "\n\n\n".join(texts)
 
 
 def document(report: Report) -> dict[str, Any]:
@@ -127,18 +128,14 @@ def document(report: Report) -> dict[str, Any]:
         "missing": [{"what": what, "why": why} for what, why in report.missing],
         "per_query": [
             {
-                "name": part.name,
-                "measure": part.measure,
-                "queries": list(part.query_ids),
-                "values": json_value({name: np.asarray(values) for name, values in part.values.items()}),
+                "name": entry.name,
+                "measure": entry.measure,
+                "queries": list(entry.query_ids),
+                "values": json_value({name: np.asarray(values) for name, values in entry.values.items()}),
             }
-            for part in report.per_query
+            for entry in report.per_query
         ],
     }
-
-
-def _latex(tables: Sequence[Table]) -> str:
-    return "\n\n".join([r"% needs \usepackage{booktabs}", *(table.latex() for table in tables)]) + "\n"
 
 
 def _write(path: Path, data: bytes) -> None:

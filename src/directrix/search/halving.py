@@ -100,7 +100,7 @@ class TrainingRuns:
         growths = [
             trial.candidate.unfitted.learning_rate * float(trial.curve.steps[-1])
             for trial in self.trials
-            if _is_trees(trial.candidate) and not trial.outcome and trial.curve is not None
+            if _is_trees(trial.candidate) and not trial.outcome and trial.curve and len(trial.curve.steps)
         ]
         self.clock.growth = rules.MARGIN * max(growths) if growths else usual_growth(self.n_docs)
         self.clock.start(candidate.name, share)

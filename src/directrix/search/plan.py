@@ -195,12 +195,12 @@ def _trainable_on_shards(candidates: Sequence[Candidate]) -> list[Candidate]:
     if not able:
         raise InputError(
             "none of these methods is trained on shards: their rankers need all features in one place. "
-            "Choose a method with a linear model or a network, e.g. ApproxNDCG."
+            "Choose a method with a linear model, a network or oblivious trees, e.g. ApproxNDCG or YetiRank."
         )
     if len({c.name for c in able}) == 1:
         return able
     # A step on shards costs a round trip to every worker, which steps on one query each cannot afford.
-    trainers = [(c, c.unfitted.trainer) for c in able]
+    trainers = [(c, getattr(c.unfitted, "trainer", None)) for c in able]
     return [c for c, trainer in trainers if trainer != "sgd" and getattr(trainer, "batch", None) != 1]
 
 

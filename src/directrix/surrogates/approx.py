@@ -147,6 +147,8 @@ class SoftRanks(CutOff):
 class ApproxRank(SoftRanks, MeasureSurrogate):
     """Base of the surrogates of one measure in `approx`, which tend to it as alpha and beta grow."""
 
+    kernel_forms: ClassVar[tuple[int, int]] = (0, 0)
+    """Numbers by which `separable_chunk` knows the form, without and with a cut-off k."""
     beta: float = 1.0
 
     @property
@@ -154,14 +156,11 @@ class ApproxRank(SoftRanks, MeasureSurrogate):
         """See `CutOff.properties`; pulls_at_ties without a cut-off."""
         return super().properties if self.has_cut else SMOOTH | PULLS
 
-    def _shape(self) -> tuple[int, float]:
-        return 0, 0.0
-
     def arguments(self) -> tuple[Any, ...]:
         """Return the surrogate's parameters for the kernels, in one tuple; see `separable_chunk`."""
-        kind, factor = sigmoid_code(self.sigmoid)
-        shape, k = self._shape()
-        return ((shape, kind, k, factor * self.alpha, factor * self.beta, self.share),)
+        (kind, factor), k = sigmoid_code(self.sigmoid), getattr(self, "k", None)
+        form = self.kernel_forms[k is not None]
+        return ((form, kind, float(k or 0), factor * self.alpha, factor * self.beta, self.share),)
 
 
 @dataclass(frozen=True)
@@ -205,6 +204,7 @@ class ApproxNDCG(ApproxRank):
     compiled: ClassVar[str] = "approx.separable_chunk"
     measured: ClassVar[type[RankingMeasure]] = NDCG
     weighs_docs: ClassVar[bool] = True
+    kernel_forms = (1, 2)
     alpha: float = 10.0
     k: int | None = None
     beta: float = 10.0
@@ -216,9 +216,6 @@ class ApproxNDCG(ApproxRank):
     def properties(self) -> frozenset[str]:
         """See `ApproxRank.properties`; unit_interval without a cut-off."""
         return super().properties | ({"unit_interval"} if self.k is None else set())
-
-    def _shape(self) -> tuple[int, float]:
-        return (1, 0.0) if self.k is None else (2, float(self.k))
 
 
 @dataclass(frozen=True)
@@ -251,15 +248,13 @@ class ApproxPrecision(ApproxRank):
     compiled: ClassVar[str] = "approx.separable_chunk"
     measured: ClassVar[type[RankingMeasure]] = Precision
     weighs_docs: ClassVar[bool] = True
+    kernel_forms = (3, 3)
     k: int = 5
     alpha: float = 10.0
     beta: float = 10.0
     rel: float = 1
     sigmoid: Sigmoid = "logistic"
     below: float = 0.0
-
-    def _shape(self) -> tuple[int, float]:
-        return 3, float(self.k)
 
 
 @dataclass(frozen=True)

@@ -95,16 +95,10 @@ class Dorm(MeasureSurrogate):
     bounds: RankingMeasure | str | None = None
 
     def __post_init__(self) -> None:
-        if self.bounds is not None:
-            object.__setattr__(self, "bounds", self._bounded(parse_measure(self.bounds)))
-        super().__post_init__()
-
-    def __repr__(self) -> str:
         if self.bounds is None:
-            return f"Dorm(k={self.k!r}, ties={self.ties!r})"
-        return f"Dorm(ties={self.ties!r}, bounds={self.measure.name!r})"
-
-    def _bounded(self, chosen: RankingMeasure) -> RankingMeasure:
+            super().__post_init__()
+            return
+        chosen = parse_measure(self.bounds)
         if self.k is not None:
             raise InputError(
                 f"Dorm(k={self.k}, bounds={chosen.name!r}): k is the cut-off of nDCG; another measure has "
@@ -115,12 +109,19 @@ class Dorm(MeasureSurrogate):
                 f"Dorm(bounds={chosen.name!r}): this measure is not a sum over documents of a gain times a "
                 "discount; take one that is, e.g. Dorm(bounds='P@1'), or SVMMap for AP."
             )
+        # Three ranks tell whether the discount varies at all.
         if getattr(chosen, "k", None) is None and not np.ptp(chosen.discounts(3)) > 0.0:
             raise InputError(
                 f"Dorm(bounds={chosen.name!r}): without a cut-off this measure does not depend on the "
                 f"ranking; give one, e.g. Dorm(bounds='{chosen.symbol}@5')."
             )
-        return chosen
+        object.__setattr__(self, "bounds", chosen)
+        super().__post_init__()
+
+    def __repr__(self) -> str:
+        if self.bounds is None:
+            return f"Dorm(k={self.k!r}, ties={self.ties!r})"
+        return f"Dorm(ties={self.ties!r}, bounds={self.measure.name!r})"
 
     @property
     def measure(self) -> Any:
@@ -139,8 +140,16 @@ class Dorm(MeasureSurrogate):
         by_gain = np.lexsort((-terms.worth, np.repeat(np.arange(len(sizes)), sizes)))
         # The kernels count the documents of a query from 0.
         by_gain -= np.repeat(qptr[:-1], sizes)
-        c, star = self._c(terms.discount), np.zeros(len(labels))
-        prepared = _Prepared(writable(terms.worth), worth, by_gain, c, star, fixed=False)
+        k, c = self.measure.depth, np.array(terms.discount)
+        if (np.diff(c) > 0.0).any():
+            raise InputError(
+                f"{self!r}: the discount rises with the rank, so sorting by scores is not the best "
+                "ranking; a discount that does not rise is needed."
+            )
+        # A discount that stays level past the cut-off would not say where it is, so c drops to 0 there.
+        if k < len(c) and c[k] == c[k - 1]:
+            c[k:] = 0.0
+        prepared = _Prepared(writable(terms.worth), worth, by_gain, c, np.zeros(len(labels)), fixed=False)
         # Scores that all tie: every order of equal labels is as good as another, and the coefficients are
         # their mean.
         return _fixed_at(np.zeros(len(labels)), prepared, qptr) if self.ties == "mean" else prepared
@@ -163,19 +172,6 @@ class Dorm(MeasureSurrogate):
     def arguments(self) -> tuple[Any, ...]:
         """The cut-off as a number."""
         return (min(self.measure.depth, WHOLE_LIST),)
-
-    def _c(self, discount: Float64Array) -> Float64Array:
-        """C of the ranks 1, 2, ..."""
-        k, c = self.measure.depth, np.array(discount)
-        if (np.diff(c) > 0.0).any():
-            raise InputError(
-                f"{self!r}: the discount rises with the rank, so sorting by scores is not the best "
-                "ranking; a discount that does not rise is needed."
-            )
-        # A discount that stays level past the cut-off would not say where it is, so c drops to 0 there.
-        if k < len(c) and c[k] == c[k - 1]:
-            c[k:] = 0.0
-        return c
 
 
 def _fixed_at(scores: FloatArray, prepared: _Prepared, qptr: Int64Array) -> _Prepared:

@@ -16,7 +16,7 @@ _SAME = {
     # Hebrew writes this mark within abbreviations.
     "\u05f4": '"',
 }
-# what no reader sees: soft hyphens, joiners, marks of direction, variation selectors, byte order marks
+# No reader sees these: soft hyphens, joiners, marks of direction, variation selectors, byte order marks.
 _SEEN_ALIKE = re.compile(
     f"[{''.join(_SAME)}\xad\u034f\u061c\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\U000e0000-\U000e01ef]"
@@ -46,26 +46,22 @@ def words_of(text: str) -> list[str]:
     have the same words: case is folded, characters are composed (NFC), and invisible characters are left out.
     Cost: O(length of the text).
     """
-    return _pattern().findall(_folded(text))
-
-
-def _folded(text: str) -> str:
     if text.isascii():
-        return text.lower()
+        return _pattern().findall(text.lower())
     text = unicodedata.normalize("NFC", text).casefold()
     text = _SEEN_ALIKE.sub(lambda match: _SAME.get(match[0], ""), text)
     # The lower case of the Turkish capital dotted I has a combining dot, which other words lack. Without the
     # dot, the letter may combine with the mark after it.
     text = re.sub("i\u0307+", "i", unicodedata.normalize("NFC", text))
     text = unicodedata.normalize("NFC", text)
-    return _APART.sub(r" \g<0> ", text)
+    return _pattern().findall(_APART.sub(r" \g<0> ", text))
 
 
 @cache
 def _pattern() -> re.Pattern[str]:
     """Compile the pattern of a word, for which marks are looked up: `re` has no class of them."""
     marks = "".join(c for c in map(chr, range(0x300, 0x1F000)) if unicodedata.category(c)[0] == "M")
-    # `re` looks a character up in a table if it is below U+10000, and else in one range after another
+    # `re` looks a character up in a table if it is below U+10000, and else in one range after another.
     low, high = re.sub(r"[^\0-\uffff]", "", marks), re.sub(r"[\0-\uffff]", "", marks)
     run = rf"[\w{low}]*+(?:(?=[^\0-\uffff])[{high}][\w{low}]*+)*+"
     letter = r"[^\W\d_]"
@@ -90,10 +86,10 @@ def check_analyzer(name: str) -> None:
     Raises `MissingExtra` if no stemmer is installed.
     """
     stemmer, plus, stop = name.partition("+")
-    if stemmer != "none" and stemmer not in (known := _library().algorithms()):
+    if stemmer != "none" and stemmer not in (stemmers := _library().algorithms()):
         raise InputError(
             f"analyzer {short_text(name)}: there is no stemmer {stemmer!r}; choose none or one of "
-            f"{', '.join(known)}, followed by +stop to leave out stop words."
+            f"{', '.join(stemmers)}, followed by +stop to leave out stop words."
         )
     if plus and stop != "stop":
         raise InputError(

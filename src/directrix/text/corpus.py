@@ -29,8 +29,9 @@ def numbered(
     """
     places: dict[str, str] = {}
     numbers: defaultdict[str, int] = defaultdict()
+    # A word gets the next number when it is first seen.
     numbers.default_factory = numbers.__len__
-    # for each field the numbers of its words, the documents that have it, and their numbers of words
+    # Each field has the numbers of its words, the documents that have it, and their numbers of words.
     of_field = {name: (array("i"), array("q"), array("q")) for name in fields or ()}
     others: dict[str, None] = {}
     for row, (place, name, texts) in enumerate(documents):
@@ -53,9 +54,9 @@ def numbered(
             progress(len(places), 0, name)
     absent = [name for name, (_, rows, _) in of_field.items() if not rows]
     if absent and places:
-        known = [*others, *(name for name in of_field if name not in absent)]
+        present = [*others, *(name for name in of_field if name not in absent)]
         raise InputError(
-            f"no document has a field {absent[0]!r}; they have {', '.join(known[:20])}. "
+            f"no document has a field {absent[0]!r}; they have {', '.join(present[:20])}. "
             "Choose among these, or leave out the choice."
         )
     if not numbers:
@@ -63,12 +64,13 @@ def numbered(
             f"{len(places)} documents were read, and none has a word of text; at least one is needed. Check "
             "the fields."
         )
-    found = {}
+    tokens = {}
     for name, (ids, rows, sizes) in of_field.items():
+        # A document without the field has no words between its offsets.
         offsets = np.zeros(len(places) + 1, dtype=np.int64)
         offsets[np.array(rows, dtype=np.int64) + 1] = sizes
-        found[name] = Tokens(np.array(ids, dtype=np.int32), np.cumsum(offsets))
-    return {"doc_ids": object_array(places), "words": tuple(numbers), "fields": found}
+        tokens[name] = Tokens(np.array(ids, dtype=np.int32), np.cumsum(offsets))
+    return {"doc_ids": object_array(places), "words": tuple(numbers), "fields": tokens}
 
 
 class Vocabulary(NamedTuple):
@@ -129,17 +131,18 @@ class Corpus:
         InputError
             If there is no such field or analyzer.
         """
+        # Terms are computed when they are first needed, and kept.
         if (field, analyzer) not in self._known:
             if field not in self.text_fields:
                 raise InputError(f"there is no field {field!r}; choose one of {', '.join(self.text_fields)}.")
             words = (
                 self.fields[field] if field in self.fields else one_after_another(list(self.fields.values()))
             )
-            known = self.vocabulary(analyzer)
-            terms = FieldTerms(words.as_terms(known.term_of), len(known.numbers))
+            vocabulary = self.vocabulary(analyzer)
+            terms = FieldTerms(words.as_terms(vocabulary.term_of), len(vocabulary.numbers))
             self._known[field, analyzer] = terms
-        found: FieldTerms = self._known[field, analyzer]
-        return found
+        computed: FieldTerms = self._known[field, analyzer]
+        return computed
 
     def vocabulary(self, analyzer: str) -> Vocabulary:
         """Return the terms of an analyzer, numbered in the order of the words.
@@ -159,8 +162,8 @@ class Corpus:
             terms = analyzed(self.words, analyzer, frozenset(self.stop_words))
             term_of = [-1 if term is None else numbers.setdefault(term, len(numbers)) for term in terms]
             self._known[analyzer] = Vocabulary(np.array(term_of, dtype=np.int32), numbers)
-        found: Vocabulary = self._known[analyzer]
-        return found
+        vocabulary: Vocabulary = self._known[analyzer]
+        return vocabulary
 
     def query_terms(self, text: str, analyzer: str) -> list[str]:
         """Return the terms of a query in their order, without stop words if the analyzer leaves them out."""

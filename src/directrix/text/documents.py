@@ -1,4 +1,11 @@
-"""Documents and queries from files, frames and records; text from markup."""
+"""Documents and queries from files, frames and records; text from markup.
+
+Any source of texts goes in. Documents come out one after another, or queries as a dict::
+
+    for place, name, fields in iter_documents("collection.jsonl"):
+        fields["title"]
+    query_texts("queries.tsv")["q1"]
+"""
 
 from __future__ import annotations
 
@@ -20,9 +27,12 @@ from directrix.data.grouping import check_identifiers, identifier_text
 from directrix.data.tables.text import TO_UTF8, row_places
 from directrix.errors import Advice, InputError, short_text, warn
 
+# A tag of TREC text, such as <DOCNO> or </P>.
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^<>]*>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# Topics of TREC repeat the name of a field in its text, as in "Number: 301".
 _LABEL = re.compile(r"^\s*(?:number|topic|description|narrative)\s*:", re.IGNORECASE)
+# A line of SMART text that begins a document, such as ".I 7", or a field, such as ".T".
 _SMART = re.compile(r"\.([A-Z])(?:\s+(\S+))?\s*")
 _SMART_FIELDS = {"T": "title", "A": "authors", "B": "source", "K": "keywords", "W": "text"}
 _TOPIC_FIELDS = {"desc": "description", "narr": "narrative"}
@@ -66,6 +76,7 @@ def _smart(path: Path) -> Iterator[Document]:
     fields: dict[str, list[str]] = {}
     for number, line in _lines(path):
         mark = _SMART.fullmatch(line)
+        # A field's mark is alone on its line. With more words, the line is text.
         if mark is None or (mark[2] and mark[1] != "I"):
             if field:
                 fields.setdefault(field, []).append(line)
@@ -87,9 +98,9 @@ def _trec(path: Path) -> Iterator[Document]:
                 continue
             begun, block, end = number, [], f"</{begin[1].lower()}>"
             line = line[begin.end() :]
-        before, found, _ = line.lower().partition(end)
+        before, is_end, _ = line.lower().partition(end)
         block.append(line[: len(before)])
-        if found:
+        if is_end:
             yield Document(f"{path}:{begun}", *_of_tags("".join(block)))
             begun = 0
     if begun:
@@ -111,19 +122,19 @@ def _of_tags(block: str) -> tuple[str, dict[str, str]]:
     field, at = "", 0
     for tag in _TAG.finditer(block):
         fields.setdefault(field or "text", []).append(block[at : tag.start()])
-        at, known = tag.end(), _TOPIC_FIELDS.get(tag[2].lower(), tag[2].lower())
+        at, tagged = tag.end(), _TOPIC_FIELDS.get(tag[2].lower(), tag[2].lower())
         if tag[1]:
-            field = "" if known == field else field
+            field = "" if tagged == field else field
         elif is_topic or not field:
-            field = known
+            field = tagged
     fields.setdefault(field or "text", []).append(block[at:])
-    text = _text({key: [_LABEL.sub("", html.unescape(part)) for part in fields[key]] for key in fields})
+    text = _text({key: [_LABEL.sub("", html.unescape(piece)) for piece in fields[key]] for key in fields})
     name = text.pop("docno", "") or text.pop("num", "")
     return name, {key: value for key, value in text.items() if value}
 
 
 def _text(fields: dict[str, list[str]]) -> dict[str, str]:
-    return {field: " ".join(" ".join(parts).split()) for field, parts in fields.items()}
+    return {field: " ".join(" ".join(pieces).split()) for field, pieces in fields.items()}
 
 
 _IDS = {"docno": (*DOC, "_id", "id"), "qid": (*QUERY, "_id", "id")}
@@ -177,6 +188,7 @@ def query_texts(given: Any, field: str | None = None, id_column: str | None = No
         If a query has no identifier or occurs twice, or the field is missing.
     """
     queries: dict[str, str] = {}
+    # Topics of TREC have a title, and other files a query, a text or a question.
     wanted = _QUERY_TEXTS if field is None else (field,)
     for place, name, fields in _checked(_Reader("qid", id_column).records(given), "query"):
         text = next((fields[key] for key in wanted if key in fields), None)
@@ -204,13 +216,14 @@ def _checked(records: Iterable[Document], what: str) -> Iterator[Document]:
         if any(_REPLACED in text for text in record.fields.values()):
             first, n_replaced = first or record.place, n_replaced + 1
         yield record
+    # The warning follows the last document, when their number is known.
     if n_replaced:
-        others, of = (
+        others, damaged = (
             (f" and {n_replaced - 1} more", f"these {what}s") if n_replaced > 1 else ("", f"this {what}")
         )
         warn(
             f"{first}{others}: the character U+FFFD takes the place of bytes that are not UTF-8, so "
-            f"words of {of} may be cut. Convert the file, e.g. `iconv -f latin1 -t utf-8 OLD > NEW`."
+            f"words of {damaged} may be cut. Convert the file, e.g. `iconv -f latin1 -t utf-8 OLD > NEW`."
         )
 
 
@@ -220,33 +233,33 @@ class _Reader(NamedTuple):
     key: str
     id_column: str | None
 
-    def records(self, given: Any) -> Iterator[Document]:
+    def records(self, source: Any) -> Iterator[Document]:
         """Yield documents from any supported source; see `iter_documents`."""
-        if isinstance(given, str | os.PathLike):
-            file = DataFile(given)
+        if isinstance(source, str | os.PathLike):
+            file = DataFile(source)
             if file.path.is_dir() and file.content != "folder":
                 return self._of_folder(file.path)
-            if (found := self._of_file(file)) is not None:
-                return found
+            if (documents := self._of_file(file)) is not None:
+                return documents
             raise InputError(
                 f"{file} has no form in which documents or queries are read: JSON lines, CSV, TSV, Parquet, "
                 "Arrow, TREC text (<DOC> or <top>) or SMART text (.I 1). Give a file with such a name or "
                 "first line, or a folder of text files."
             )
-        if iterator := getattr(given, {"docno": "docs_iter", "qid": "queries_iter"}[self.key], None):
+        if iterator := getattr(source, {"docno": "docs_iter", "qid": "queries_iter"}[self.key], None):
             return self._of_objects(iterator())
-        if isinstance(given, Mapping) and all(isinstance(text, str) for text in given.values()):
-            named = given.items()
+        if isinstance(source, Mapping) and all(isinstance(text, str) for text in source.values()):
+            named = source.items()
             return (Document(f"{self.key} {name}", str(name), {"text": text}) for name, text in named)
-        if isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "schema"):
-            return self._of_frame(given, "the frame", "the frame, row {}".format)
-        if isinstance(given, Iterable):
-            return self._of_objects(given)
-        raise InputError(f"{short_text(given)} holds no documents or queries; {_NEEDED}.")
+        if isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "schema"):
+            return self._of_frame(source, "the frame", "the frame, row {}".format)
+        if isinstance(source, Iterable):
+            return self._of_objects(source)
+        raise InputError(f"{short_text(source)} holds no documents or queries; {_NEEDED}.")
 
-    def _of_objects(self, given: Iterable[Any], where: str = "") -> Iterator[Document]:
+    def _of_objects(self, entries: Iterable[Any], where: str = "") -> Iterator[Document]:
         """Yield dicts, and named tuples such as those of ir_datasets, as documents."""
-        for number, entry in enumerate(given):
+        for number, entry in enumerate(entries):
             place = where or f"entry {number}"
             fields = entry if isinstance(entry, Mapping) else getattr(entry, "_asdict", dict)()
             if not fields:
@@ -276,14 +289,15 @@ class _Reader(NamedTuple):
         for path in files:
             if path in links:
                 continue
-            if (found := self._of_file(DataFile(path))) is not None:
-                yield from found
+            if (documents := self._of_file(DataFile(path))) is not None:
+                yield from documents
             else:
                 text = "".join(line for _, line in _lines(path))
                 yield Document(str(path), path.relative_to(folder).as_posix(), {"text": text})
 
     def _of_file(self, file: DataFile) -> Iterator[Document] | None:
         """Return the documents of a file; None if its form is not known."""
+        # The name of a table decides before its content, because its text may begin like markup.
         path, content = file.path, file.content
         if not (ARROW.is_named(path) or content in ARROW.contents or COLUMNS.is_named(path)):
             if (kind := markup_of(path, self.key)) is not None:
@@ -297,17 +311,17 @@ class _Reader(NamedTuple):
         if file.text_form == "jsonl":
             yield from self._of_json_lines(path)
             return
-        known = file.names
+        names = file.names
         is_tsv = without_compression(path).suffix == ".tsv"
-        if is_tsv and len(known) == 2 and self.id_column is None and not set(known) & set(_IDS[self.key]):
+        if is_tsv and len(names) == 2 and self.id_column is None and not set(names) & set(_IDS[self.key]):
             # These files have an identifier, a tab and a text on each line, and no names of columns.
             for number, line in _lines(path):
                 identifier, _, text = line.partition("\t")
                 if identifier.strip():
                     yield Document(f"{path}:{number}", identifier.strip(), {"text": text.strip()})
             return
-        table = file.with_columns(ColumnNames(doc_id=self._id_name(known, str(path)))).table()
-        # a column of CSV that is not UTF-8 is read as bytes, which would count as no text
+        table = file.with_columns(ColumnNames(doc_id=self._id_name(names, str(path)))).table()
+        # A column of CSV that is not UTF-8 is read as bytes, which would count as no text.
         wrong = [field.name for field in table.schema if str(field.type) in ("binary", "large_binary")]
         if file.text_form and wrong:
             raise InputError(f"{path}: the column {wrong[0]} is not UTF-8 text, which is needed. {TO_UTF8}")
@@ -332,8 +346,8 @@ class _Reader(NamedTuple):
                             f'({error}); each line reads {{"docno": "d1", "text": "words"}}.'
                         ) from None
                     is_action = isinstance(entry, dict) and [*entry] in (["index"], ["create"])
-                    if is_action and isinstance(found := next(iter(entry.values())), dict):
-                        action = found
+                    if is_action and isinstance(target := next(iter(entry.values())), dict):
+                        action = target
                         continue
                     document, action = {**action, "_source": entry} if action else entry, {}
                     yield from self._of_objects([document], f"{path}:{number}")
@@ -348,19 +362,19 @@ class _Reader(NamedTuple):
             texts = _texts({key: column[row] for key, column in cells.items()})
             yield Document(place(first + row), _identifier(name), texts)
 
-    def _id_name(self, known: Sequence[Any], what: str) -> Any:
+    def _id_name(self, names: Sequence[Any], what: str) -> Any:
         """Return the name of the column of identifiers."""
         wanted = _IDS[self.key] if self.id_column is None else (self.id_column,)
         for name in wanted:
-            if name in known:
+            if name in names:
                 return name
         problem = f"there is no {' or '.join(wanted)}, which would hold the identifiers"
-        if self.key == "docno" and (queries := [name for name in known if name in QUERY]):
+        if self.key == "docno" and (queries := [name for name in names if name in QUERY]):
             problem = (
                 f"documents are needed, got queries (by the name {queries[0]}), or documents without a name"
             )
         raise InputError(
-            f"{what}: {problem}; there are {column_list(known)}.",
+            f"{what}: {problem}; there are {column_list(names)}.",
             Advice("id-column"),
         )
 
@@ -369,7 +383,7 @@ def _texts(fields: Mapping[Any, Any], id_name: Any = None) -> dict[str, str]:
     """Return the fields that are text, with lists of texts joined; others are no words to search."""
     texts = {}
     for key, value in fields.items():
-        is_list = isinstance(value, list) and value and all(isinstance(part, str) for part in value)
+        is_list = isinstance(value, list) and value and all(isinstance(text, str) for text in value)
         if key != id_name and (is_list or isinstance(value, str)):
             texts[str(key)] = " ".join(value) if is_list else value
     return texts

@@ -53,28 +53,30 @@ class TextFeatures:
                 "two runs have the same tag; features need different names. For runs in memory type "
                 "dataclasses.replace(run, tag='other')."
             )
-        known = {
+        all_sources = {
             f"{formula}.{field}.{analyzer}": (formula, field, analyzer)
             for field in index.text_fields
             for analyzer in index.analyzers
             for formula in FORMULAS
         } | by_tag
-        chosen = tuple(known if names is None else names)
-        if unknown := [name for name in chosen if name not in known]:
-            some = list(known)
+        chosen = tuple(all_sources if names is None else names)
+        if unknown := [name for name in chosen if name not in all_sources]:
+            some = list(all_sources)
             raise InputError(
                 f"there is no feature {unknown[0]!r} ({len(unknown)} of {len(chosen)}); index and runs give "
                 f"{len(some)}, such as {some[0]} and {some[-1]}. Build the index with the same fields and "
                 "analyzers, and give the same runs."
             )
-        read = None if qrels is None else qrels_of(qrels)
-        if read is not None:
-            check_overlap(run, read)
+        judged: dict[str, dict[str, float]] | None = None
+        if qrels is not None:
+            judgments = qrels_of(qrels)
+            check_overlap(run, judgments)
+            judged = {name: judgments.of_query(q) for q, name in enumerate(judgments.query_ids)}
+        # Another run is checked too, because one of another collection gives all documents one score.
         for other in others:
             check_overlap(run, other)
-        judged = None if read is None else {name: read.of_query(q) for q, name in enumerate(read.query_ids)}
         used = [q for q, name in enumerate(run.query_ids) if judged is None or name in judged]
-        sources = {name: known[name] for name in chosen}
+        sources = {name: all_sources[name] for name in chosen}
         return cls(index, query_texts(queries), run, used, judged, sources)
 
     def queries(self, progress: Progress | None = None, part: slice = slice(None)) -> Queries:
@@ -86,8 +88,8 @@ class TextFeatures:
                 progress(done, len(self.chosen), name)
             of_query = self.run.doc_ids[self.run.qptr[q] : self.run.qptr[q + 1]]
             blocks.append(self._of_query(name, of_query))
-            known = {} if self.judged is None else self.judged[name]
-            labels += [max(known.get(doc, 0.0), 0.0) for doc in of_query]
+            judgments = {} if self.judged is None else self.judged[name]
+            labels += [max(judgments.get(doc, 0.0), 0.0) for doc in of_query]
             docs.append(of_query)
             names.append(name)
         features, doc_ids = np.concatenate(blocks), np.concatenate(docs)
@@ -130,6 +132,7 @@ class TextFeatures:
                     out[:, column] = _scores(source, name, docs)
                 continue
             formula, field, analyzer = source
+            # A query is matched once for all formulas of a field and an analyzer.
             if (field, analyzer) not in matched:
                 matched[field, analyzer] = _matched(self.index, self.texts[name], field, analyzer, rows)
             out[:, column] = FORMULAS[formula](matched[field, analyzer])
@@ -142,12 +145,13 @@ def _matched(index: Corpus, text: str, field: str, analyzer: str, rows: Int64Arr
     words = index.query_terms(text, analyzer)
     in_query = Counter(words)
     place = {word: i for i, word in enumerate(in_query)}
-    known = np.array([numbers.get(word, -1) for word in in_query], dtype=np.int64)
+    numbers_of_terms = np.array([numbers.get(word, -1) for word in in_query], dtype=np.int64)
+    # Neighbors are counted by pairs of terms, in the order of the query.
     follows = np.zeros((len(place), len(place)), dtype=np.bool_)
     for first, second in pairwise(words):
         follows[place[first], place[second]] = True
-    df, cf = (np.where(known >= 0, counts[known], 0) for counts in terms.counts)
-    tf, near, adjacent = terms.match(known, follows, rows)
+    df, cf = (np.where(numbers_of_terms >= 0, counts[numbers_of_terms], 0) for counts in terms.counts)
+    tf, near, adjacent = terms.match(numbers_of_terms, follows, rows)
     counts = np.array(list(in_query.values()), dtype=np.float64)
     return Matched(terms, rows, tf, near, adjacent, counts, df, cf)
 
@@ -157,7 +161,8 @@ def _scores(run: Run, query: str, docs: Array) -> Float64Array:
     if query not in run.query_ids:
         return np.zeros(len(docs))
     q = run.query_ids.index(query)
-    part = slice(run.qptr[q], run.qptr[q + 1])
-    of = dict(zip(run.doc_ids[part], run.scores[part], strict=True))
-    lowest = min((score for score in of.values() if score == score), default=0.0)
-    return np.array([of.get(doc, lowest) for doc in docs])
+    ranking = slice(run.qptr[q], run.qptr[q + 1])
+    score_of = dict(zip(run.doc_ids[ranking], run.scores[ranking], strict=True))
+    # NaN, which is not equal to itself, is a score that is missing in the run.
+    lowest = min((score for score in score_of.values() if score == score), default=0.0)
+    return np.array([score_of.get(doc, lowest) for doc in docs])

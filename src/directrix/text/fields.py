@@ -30,6 +30,8 @@ class Tokens(NamedTuple):
 
 def one_after_another(fields: Sequence[Tokens]) -> Tokens:
     """Return documents whose text joins several fields, one after another."""
+    # A field's words are shifted by the words of the document's fields before it, and of all documents
+    # before.
     lengths = np.stack([np.diff(field.offsets) for field in fields], axis=1)
     starts = np.concatenate([[0], np.cumsum(lengths)])
     ids = np.empty(int(starts[-1]), dtype=np.int32)
@@ -93,6 +95,7 @@ class FieldTerms:
         """
         from directrix.text._kernels.match import match
 
+        # Each term of the collection has its column in the query, or -1.
         places = np.full(self.n_terms, -1, dtype=np.int32)
         places[terms[terms >= 0]] = np.flatnonzero(terms >= 0)
         tf = np.zeros((len(docs), len(terms)))

@@ -22,8 +22,10 @@ __all__ = [
     *("lm_dirichlet", "lm_jelinek_mercer", "proximity", "tf_idf"),
 ]
 
+# The smoothing of language models: mu of `lm_dirichlet`, and lambda of `lm_jelinek_mercer`.
 _MU = 2000.0
 _LAMBDA = 0.1
+# The constant of `proximity`, as in Tao and Zhai (2007).
 _NEAREST = 0.3
 
 
@@ -85,6 +87,7 @@ def bm25(m: Matched, k1: float, b: float) -> Float64Array:
     Here :math:`\mathrm{idf}_t = \ln(1 + (N - n_t + 1/2) / (n_t + 1/2))`. Robertson and Zaragoza (2009),
     Equation 3.15, in the form of Lucene: Kamphuis et al. (2020), Section 2.
     """
+    # If all documents are empty, or k1 is 0, the bounds of 1e-300 keep the quotients defined.
     saturation = k1 * (1.0 - b + b * m.lengths / max(m.field.mean_length, 1e-300))
     return (m.tf / (m.tf + np.maximum(saturation, 1e-300)[:, None])) @ (m.in_query * m.idf)
 
@@ -94,9 +97,9 @@ def lm_dirichlet(m: Matched) -> Float64Array:
 
     Zhai and Lafferty (2004), Section 3.
     """
-    known = m.cf > 0
-    likelihood = (m.tf[:, known] + _MU * m.share) / (m.lengths[:, None] + _MU)
-    return np.log(likelihood) @ m.in_query[known]
+    occurs = m.cf > 0
+    likelihood = (m.tf[:, occurs] + _MU * m.share) / (m.lengths[:, None] + _MU)
+    return np.log(likelihood) @ m.in_query[occurs]
 
 
 def lm_jelinek_mercer(m: Matched) -> Float64Array:
@@ -104,9 +107,9 @@ def lm_jelinek_mercer(m: Matched) -> Float64Array:
 
     Zhai and Lafferty (2004), Section 3. An empty document has :math:`f_t / l = 0`.
     """
-    known = m.cf > 0
-    frequency = m.tf[:, known] / np.maximum(m.lengths, 1.0)[:, None]
-    return np.log((1.0 - _LAMBDA) * frequency + _LAMBDA * m.share) @ m.in_query[known]
+    occurs = m.cf > 0
+    frequency = m.tf[:, occurs] / np.maximum(m.lengths, 1.0)[:, None]
+    return np.log((1.0 - _LAMBDA) * frequency + _LAMBDA * m.share) @ m.in_query[occurs]
 
 
 def cosine(m: Matched) -> Float64Array:
@@ -114,6 +117,7 @@ def cosine(m: Matched) -> Float64Array:
 
     0 if either has no weight. Manning, Raghavan and Schütze (2008), Section 6.3, "ltc.ltc".
     """
+    # A term that no document has is in no document's vector, so its weight is 0.
     query = np.where(m.df > 0, (1.0 + np.log(m.in_query)) * np.log(m.field.n_docs / np.maximum(m.df, 1)), 0.0)
     norms = m.field.vector_lengths[m.rows] * np.linalg.norm(query)
     return np.asarray(np.divide(m.weights @ query, norms, out=np.zeros(len(norms)), where=norms > 0.0))

@@ -35,6 +35,7 @@ _TEXTS = {
     "doc_ids": [str],
     "words": [str],
 }
+# The file has the same bytes on all machines: integers of 32 and of 64 bits, little-endian.
 _IDS, _OFFSETS = "<i4", "<i8"
 _DAMAGE = (
     *(zipfile.BadZipFile, KeyError, TypeError, ValueError, OverflowError, EOFError),
@@ -48,12 +49,13 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
 
 
-def _parts(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
+def _arguments(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
     """Return the arguments of `Index`; raise one of `_DAMAGE` if the parts do not fit together."""
+    # Without compression, no small file can fill the memory.
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
         raise ValueError("its parts are compressed")
     if sum(entry.file_size for entry in archive.infolist()) > size:
-        # they overlap, and would take more memory than the file has bytes
+        # The parts overlap, and would take more memory than the file has bytes.
         raise ValueError("its parts are larger than the file")
     texts = {name: json_of(archive.read(f"{name}.json")) for name in _TEXTS}
     if isinstance(texts["header"], dict) and texts["header"].get("format") in _EARLIER:
@@ -65,6 +67,7 @@ def _parts(archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
     for number, name in enumerate(header["fields"]):
         ids = _array(archive, f"ids_{number}", _IDS)
         offsets = _array(archive, f"offsets_{number}", _OFFSETS)
+        # Kernels follow offsets and numbers of words without checking them.
         fits = len(offsets) == len(doc_ids) + 1 and offsets[0] == 0 and offsets[-1] == len(ids)
         if not (fits and (offsets[1:] >= offsets[:-1]).all() and ids.min(initial=0) >= 0):
             raise ValueError(f"the offsets of field {name} do not fit its words")
@@ -98,6 +101,7 @@ def scorer(terms: FieldTerms, k1: float, b: float) -> Any:
         raise InputError("the field has no term in any document; choose another field or analyzer.")
     lists = ids.tolist()
     retriever = bm25s.BM25(method="lucene", k1=k1, b=b)
+    # Terms are known by their numbers, so the vocabulary of bm25s has those as words.
     tokens = bm25s.tokenization.Tokenized(
         ids=[lists[first:last] for first, last in pairwise(offsets.tolist())],
         vocab={str(term): term for term in range(terms.n_terms)},
@@ -195,10 +199,10 @@ class Index(Corpus):
         if len(set(names)) < len(names) or not names:
             raise InputError(f"analyzers={names!r}; one or more different ones are needed, e.g. ['none'].")
         chosen = None if fields is None else tuple(fields)
-        parts = numbered(iter_documents(documents, id_column), chosen, progress)
-        check_names(parts["fields"], "fields")
+        texts = numbered(iter_documents(documents, id_column), chosen, progress)
+        check_names(texts["fields"], "fields")
         stops = tuple(dict.fromkeys(words_of(" ".join(map(str, stop_words)))))
-        return cls(**parts, analyzers=names, stop_words=stops)
+        return cls(**texts, analyzers=names, stop_words=stops)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index as one file, which `load` reads.
@@ -233,20 +237,21 @@ class Index(Corpus):
         """
         path = path_of(path)
         with readable(path), path.open("rb") as file:
+            # All ZIP files begin with these bytes.
             if file.read(2) != b"PK":
                 raise InputError(
                     f"{path} is not an index; a file that `Index.save` wrote is needed.",
                     Advice("build-index", path=path),
                 )
             try:
-                parts = _parts(zipfile.ZipFile(file), path.stat().st_size)
+                arguments = _arguments(zipfile.ZipFile(file), path.stat().st_size)
             except _DAMAGE as error:
                 reason = str(error).rstrip(".")
                 raise InputError(
                     f"{path} is not an index, or is damaged ({reason}).",
                     Advice("build-index", path=path),
                 ) from None
-        return cls(**parts)
+        return cls(**arguments)
 
     def candidates(
         self,
@@ -292,10 +297,10 @@ class Index(Corpus):
         for done, (name, text) in enumerate(texts.items()):
             if progress is not None:
                 progress(done, len(texts), name)
-            known = [numbers[term] for term in self.query_terms(text, by) if term in numbers]
-            of_docs = score(known) if known else np.zeros(0)
-            found = np.flatnonzero(of_docs > 0.0)
-            best = found[np.argsort(-of_docs[found], kind="stable")[:k]]
+            terms = [numbers[term] for term in self.query_terms(text, by) if term in numbers]
+            of_docs = score(terms) if terms else np.zeros(0)
+            matching = np.flatnonzero(of_docs > 0.0)
+            best = matching[np.argsort(-of_docs[matching], kind="stable")[:k]]
             if len(best):
                 names.append(name)
                 rows.append(best)

@@ -52,27 +52,26 @@ def padded_lists(scores: Any, mask: Array, prepared: tuple[Any, ...], entries: t
         kind = scores.dtype if array.dtype.kind == "f" else None
         return torch.as_tensor(array, dtype=kind, device=scores.device)
 
-    padded = [
-        _pad(array, mask) if of == "document" else array for array, of in zip(prepared, entries, strict=True)
-    ]
+    padded = []
+    for array, unit in zip(prepared, entries, strict=True):
+        if unit == "document":
+            rows = np.zeros(mask.shape, dtype=array.dtype)
+            rows[mask] = array
+            padded.append(rows)
+        else:
+            padded.append(array)
     weight = padded[0] if padded[0].shape == mask.shape else mask
     counts = np.count_nonzero(weight, axis=1)
     most = max(int(counts.max(initial=0)), 1)
     places = np.argsort(weight == 0.0, axis=1, kind="stable")[:, :most]
     is_document = there(mask)
-    rows = torch.zeros(mask.shape, dtype=scores.dtype, device=scores.device)
+    empty = torch.zeros(mask.shape, dtype=scores.dtype, device=scores.device)
     return Lists(
-        rows.masked_scatter(is_document, scores),
+        empty.masked_scatter(is_document, scores),
         is_document,
         tuple(there(array) for array in padded),
         (there(places), there(np.arange(most) < counts[:, None])),
     )
-
-
-def _pad(array: Array, mask: Array) -> Array:
-    rows = np.zeros(mask.shape, dtype=array.dtype)
-    rows[mask] = array
-    return rows
 
 
 def sum_over_pairs(f: Callable[..., Any], rows: tuple[Any, ...], columns: tuple[Any, ...]) -> Any:
@@ -101,16 +100,16 @@ class _PairSums(torch.autograd.Function):
         tensors = ctx.saved_tensors
         wanted = [i for i, needed in enumerate(ctx.needs_input_grad[2:]) if needed]
         grads = {i: torch.zeros_like(tensors[i]) for i in wanted}
-        for part, block in _blocks(tensors, ctx.n_rows):
+        for chunk, block in _blocks(tensors, ctx.n_rows):
             leaves = {i: block[i].detach().requires_grad_() for i in wanted}
             with torch.enable_grad():
                 sums = ctx.f(*(leaves.get(i, t) for i, t in enumerate(block))).sum(dim=-1)
-            found = torch.autograd.grad(sums, list(leaves.values()), upstream[0])
-            for i, grad in zip(wanted, found, strict=True):
+            slopes = torch.autograd.grad(sums, list(leaves.values()), upstream[0])
+            for i, grad in zip(wanted, slopes, strict=True):
                 if i < ctx.n_rows:
                     grads[i] += grad[:, :, 0]
                 else:
-                    grads[i][:, part] += grad[:, 0]
+                    grads[i][:, chunk] += grad[:, 0]
         return (None, None, *(grads.get(i) for i in range(len(tensors))))
 
 
@@ -119,13 +118,14 @@ def _blocks(tensors: tuple[Any, ...], n_rows: int) -> Iterator[tuple[slice, list
     size = max(1, _PAIRS.get(tensors[0].device.type, _PAIRS_ELSEWHERE) // max(tensors[0].numel(), 1))
     rows = [row[:, :, None] for row in tensors[:n_rows]]
     for begin in range(0, tensors[n_rows].shape[1], size):
-        part = slice(begin, begin + size)
-        yield part, [*rows, *(column[:, None, part] for column in tensors[n_rows:])]
+        chunk = slice(begin, begin + size)
+        yield chunk, [*rows, *(column[:, None, chunk] for column in tensors[n_rows:])]
 
 
 _TAIL = 36.0
 """Mass below exp(-36) is left out of a distribution."""
 _TERMS = 64
+"""Maximum number of terms of a Fourier series."""
 
 
 def soft_ndcg(surrogate: Any, lists: Lists) -> Any:
@@ -206,30 +206,26 @@ def values(surrogate: Any, scores: Any, labels: Float64Array, qptr: Int64Array) 
     if type(surrogate).__name__ == "Gumbel":
         noises = surrogate.noises(labels, qptr)
         moved = (scores + torch.tensor(noise, dtype=scores.dtype, device=scores.device) for noise in noises)
-        each = [values(surrogate.surrogate, noisy, labels, qptr) for noisy in moved]
-        return torch.stack(each).mean(dim=0)
+        by_noise = [values(surrogate.surrogate, noisy, labels, qptr) for noisy in moved]
+        return torch.stack(by_noise).mean(dim=0)
     sizes = np.diff(qptr)
     longest = int(sizes.max(initial=0))
     if len(sizes) * longest > _MOST_PADDING * max(len(labels), len(sizes)):
-        return _in_two_parts(surrogate, scores, labels, qptr, sizes > longest // 2)
+        # Long and short lists are computed separately, so that padding does not outgrow the documents.
+        is_long, both = sizes > longest // 2, []
+        for chosen in (is_long, ~is_long):
+            documents = np.flatnonzero(np.repeat(chosen, sizes))
+            ends = np.concatenate([[0], np.cumsum(sizes[chosen])])
+            there = scores[torch.as_tensor(documents, device=scores.device)]
+            both.append(values(surrogate, there, labels[documents], ends))
+        order = np.argsort(np.concatenate([np.flatnonzero(is_long), np.flatnonzero(~is_long)]))
+        return torch.cat(both)[torch.as_tensor(order, device=scores.device)]
     mask = np.arange(max(longest, 1)) < sizes[:, None]
     prepared = surrogate.prepare(labels, qptr)
     if hasattr(surrogate, "shares"):
         prepared = (surrogate.shares(*prepared, qptr),)
     lists = padded_lists(scores, mask, prepared, surrogate.entries)
     return FORMULAS[type(surrogate).__name__](surrogate, lists)
-
-
-def _in_two_parts(surrogate: Any, scores: Any, labels: Float64Array, qptr: Int64Array, is_long: Any) -> Any:
-    """Values of long and of short lists, so that padding does not outgrow the documents."""
-    sizes, found = np.diff(qptr), []
-    for part in (is_long, ~is_long):
-        documents = np.flatnonzero(np.repeat(part, sizes))
-        ends = np.concatenate([[0], np.cumsum(sizes[part])])
-        there = scores[torch.as_tensor(documents, device=scores.device)]
-        found.append(values(surrogate, there, labels[documents], ends))
-    order = np.argsort(np.concatenate([np.flatnonzero(is_long), np.flatnonzero(~is_long)]))
-    return torch.cat(found)[torch.as_tensor(order, device=scores.device)]
 
 
 # ------------------------------------------------------------------------------------------- ApproxRank
@@ -341,26 +337,21 @@ def _shares(surrogate: Any, lists: Lists) -> tuple[Any, Any]:
     order = torch.where(lists.mask, lists.scores, -math.inf).argsort(dim=1, descending=True, stable=True)
     x, gain, mask = (t.gather(1, order) for t in (lists.scores, lists.prepared[0], lists.mask))
     top = min(x.shape[1], len(discount))
+    # The order of tied documents is arbitrary, so their slopes are averaged; the values stay as they are.
+    first, ones = torch.ones_like(x, dtype=torch.int64), torch.ones_like(x)
+    first[:, 1:] = (x[:, 1:] != x[:, :-1]) | (mask[:, 1:] != mask[:, :-1])
+    group = first.cumsum(dim=1) - 1
+    total, size = (torch.zeros_like(x).scatter_add(1, group, source) for source in (x, ones))
+    mean = (total / size.clamp_min(1.0)).gather(1, group)
+    centers = (x.detach() + (mean - mean.detach()))[:, :top]
 
     def pulls(center: Any, y: Any, gain: Any, mask: Any) -> Any:
         u = torch.exp(-((y - center) ** 2) / surrogate.sigma) * mask
         return torch.stack([u, u * gain])
 
-    total, gained = sum_over_pairs(pulls, (_shared_between_ties(x, mask)[:, :top],), (x, gain, mask))
+    total, gained = sum_over_pairs(pulls, (centers,), (x, gain, mask))
     present = mask[:, :top]
     return gained / torch.where(present, total, 1.0) * present, discount[:top] * present
-
-
-def _shared_between_ties(x: Any, mask: Any) -> Any:
-    """X in descending order, with slopes averaged over tied documents, whose order is arbitrary."""
-    first = torch.ones_like(x, dtype=torch.int64)
-    first[:, 1:] = (x[:, 1:] != x[:, :-1]) | (mask[:, 1:] != mask[:, :-1])
-    group = first.cumsum(dim=1) - 1
-    total = torch.zeros_like(x).scatter_add(1, group, x)
-    mean = (total / torch.zeros_like(x).scatter_add(1, group, torch.ones_like(x)).clamp_min(1.0)).gather(
-        1, group
-    )
-    return x.detach() + (mean - mean.detach())
 
 
 def _smooth_sum(surrogate: Any, lists: Lists) -> Any:
@@ -382,7 +373,7 @@ def _smooth_ap(surrogate: Any, lists: Lists) -> Any:
 
 def _top_one(_: Any, lists: Lists) -> Any:
     logs = torch.where(lists.mask, lists.scores, -math.inf)
-    # a query without documents has no finite score
+    # A query without documents has no finite score, from which `log_softmax` would be NaN.
     shares = torch.log_softmax(torch.where(lists.mask.any(dim=1, keepdim=True), logs, 0.0), dim=1)
     return (lists.prepared[0] * torch.where(lists.mask, shares, 0.0)).sum(dim=1)
 
@@ -410,7 +401,7 @@ def _rank_cosine(surrogate: Any, lists: Lists) -> Any:
     square = (a * a).sum(dim=1)
     defined = square > 1e-30 * n[:, 0]
     cosine = (a * unit).sum(dim=1) / torch.sqrt(torch.where(defined, square, 1.0))
-    # as at a right angle, with a slope towards the target
+    # Where all scores are equal, the value is that of a right angle, with a slope towards the target.
     value = torch.where(defined, 0.5 * (cosine - 1.0), -0.5 + 0.5 * (unit * (s - s.detach())).sum(dim=1))
     return torch.where((unit != 0.0).any(dim=1), value, 0.0)
 
@@ -428,9 +419,8 @@ def _regression(surrogate: Any, lists: Lists) -> Any:
     gains, weight = lists.prepared
     error = (lists.scores - gains) * lists.mask
     if surrogate.intercept:
-        error = error - (weight * error).sum(dim=1, keepdim=True) / weight.sum(dim=1, keepdim=True).clamp_min(
-            1e-9
-        )
+        total = weight.sum(dim=1, keepdim=True).clamp_min(1e-9)
+        error = error - (weight * error).sum(dim=1, keepdim=True) / total
     return -(weight * error**2).sum(dim=1)
 
 

@@ -73,13 +73,13 @@ def check_loss(
     broken = {}
     for name, test in _INVARIANTS.items():
         try:
-            found = next(test(loss, trial), None)
+            finding = next(test(loss, trial), None)
         except (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError) as error:
-            found = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        if found is not None:
-            broken[name] = found
+            finding = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        if finding is not None:
+            broken[name] = finding
     if broken:
-        lines = "\n- ".join(f"{name}: {found}" for name, found in broken.items())
+        lines = "\n- ".join(f"{name}: {finding}" for name, finding in broken.items())
         failure = LawBroken(f"{loss!r:.200} breaks\n- {lines}")
         failure.laws = broken
         raise failure
@@ -101,7 +101,7 @@ def _lists(generator: torch.Generator, sizes: tuple[int, ...]) -> tuple[Any, Any
 def _call(loss: Callable[..., Any], scores: Any, labels: Any, mask: Any) -> tuple[float, Any]:
     """Value and gradient."""
     leaf = scores.detach().clone().requires_grad_()
-    # a loss that writes into its arguments must not spoil the next call
+    # A loss that writes into its arguments must not spoil the next call.
     value = loss(leaf, labels.clone(), mask=mask.clone())
     (grad,) = torch.autograd.grad(value, leaf, allow_unused=True, materialize_grads=True)
     return float(value.detach()), grad

@@ -28,13 +28,13 @@ def in_one_form(scores: Any, labels: Any, lengths: Any, mask: Any, qptr: Any) ->
         if lengths is not None or mask is not None or qptr is not None:
             what = "a nested tensor" if nested else "a list of tensors, one per query,"
             raise InputError(f"{what} takes neither lengths, mask nor qptr.")
-        given = _of_nested(scores, labels) if nested else _of_list(scores, labels)
+        layout: Any
+        scores, grades, layout = _of_nested(scores, labels) if nested else _of_list(scores, labels)
     elif not isinstance(scores, torch.Tensor) or scores.dim() not in (1, 2):
         what = f"shape {tuple(scores.shape)}" if isinstance(scores, torch.Tensor) else type(scores).__name__
         raise InputError(f"scores: got {what}; {_FORMS}.")
     else:
-        given = scores, _tensor(labels), _layout(scores, lengths, mask, qptr)
-    scores, grades, layout = given
+        grades, layout = _tensor(labels), _layout(scores, lengths, mask, qptr)
     if grades.shape != scores.shape:
         raise InputError(
             f"labels have shape {tuple(grades.shape)}, scores {tuple(scores.shape)}; every score needs one "

@@ -91,9 +91,19 @@ class Loss:
         value = surrogate_values(scores, grades, form, self._number)
         counts = has_documents(form).to(value.device)
         total, n_queries = value.where(counts, 0.0).sum(), counts.sum()
-        return (
-            -total * _per_query_of_all(n_queries.to(value.dtype)) if self.distributed else -total / n_queries
-        )
+        if not self.distributed:
+            return -total / n_queries
+        import torch.distributed as processes
+
+        if not (processes.is_available() and processes.is_initialized()):
+            raise InputError(
+                "distributed=True: torch.distributed is not initialized; call init_process_group() before "
+                "the loss, or leave out distributed."
+            )
+        # Slopes are averaged over processes, so the number of processes cancels in the mean over all queries.
+        n_of_all = n_queries.to(value.dtype)
+        processes.all_reduce(n_of_all)
+        return -total * (processes.get_world_size() / n_of_all)
 
     def is_native(self, device: Any) -> bool:
         """Whether PyTorch's own operations compute losses of scores on this device."""
@@ -155,19 +165,6 @@ def loss(surrogate: Any, *, backend: Backend = "auto", distributed: bool = False
             "device are then copied to the CPU."
         )
     return Loss(chosen, backend, distributed=distributed)
-
-
-def _per_query_of_all(n_queries: Any) -> Any:
-    """1 / the queries of all processes, times their number, because slopes are averaged over processes."""
-    import torch.distributed as processes
-
-    if not (processes.is_available() and processes.is_initialized()):
-        raise InputError(
-            "distributed=True: torch.distributed is not initialized; call init_process_group() before the "
-            "loss, or leave out distributed."
-        )
-    processes.all_reduce(n_queries)
-    return processes.get_world_size() / n_queries
 
 
 def require_torch(what: str) -> None:

@@ -4,7 +4,8 @@ Value and slope are computed in one call, by the compiled kernels or by `formula
 multiplies. Everything that depends on labels alone is computed on the CPU, by the surrogate itself.
 """
 
-# annotations are not postponed here: PyTorch 2.4 makes the schemas of operators from them, not from strings
+# Annotations are not postponed here, since PyTorch 2.4 makes the schemas of operators from annotations that
+# are types, not texts.
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import count
@@ -17,7 +18,7 @@ import torch
 from directrix.data.checks import check_labels, check_length, check_qptr
 from directrix.errors import InputError
 from directrix.torch.formulas import values
-from directrix.types import Array, Float64Array, Int64Array
+from directrix.types import Array
 
 _LOSSES: WeakValueDictionary[int, Any] = WeakValueDictionary()
 """Losses by number, because operators take only numbers and tensors."""
@@ -57,7 +58,7 @@ def _of_flat(loss: Any, scores: Any, grades: Array, qptr: Array) -> tuple[Any, A
         value, slope = _by_formula(loss.surrogate, scores, grades, qptr)
         if bool(torch.isfinite(value).all()):
             return value, slope
-    # for scores that are not finite, or too large, the message names them
+    # The kernels name the scores that are not finite, or too large, in their message.
     value, grad = loss.surrogate.value_and_grad(scores.cpu().numpy(), grades, qptr)
     like: dict[str, Any] = {"dtype": scores.dtype, "device": scores.device}
     return torch.tensor(value, **like), torch.tensor(grad, **like)
@@ -72,22 +73,18 @@ def _by_formula(surrogate: Any, scores: Any, labels: Array, qptr: Array) -> tupl
     qptr = check_qptr(qptr, len(scores))
     labels = check_labels(labels, qptr=qptr)
     check_length(len(labels), len(scores), "labels", "scores")
+    # The other thread continues the stream of this one, so that a GPU computes in this order.
+    stream = torch.cuda.stream(torch.cuda.current_stream(scores.device)) if scores.is_cuda else nullcontext()
+
+    def with_slope() -> tuple[Any, Any]:
+        with stream, torch.enable_grad(), torch.autocast(scores.device.type, enabled=False):
+            flat = scores.detach().requires_grad_()
+            value = values(surrogate, flat, labels, qptr)
+            (slope,) = torch.autograd.grad(value.sum(), flat, materialize_grads=True, allow_unused=True)
+        return value.detach(), slope
+
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(_with_slope, surrogate, scores, labels, qptr, _stream(scores)).result()
-
-
-def _stream(scores: Any) -> Any:
-    return torch.cuda.stream(torch.cuda.current_stream(scores.device)) if scores.is_cuda else nullcontext()
-
-
-def _with_slope(
-    surrogate: Any, scores: Any, labels: Float64Array, qptr: Int64Array, stream: Any
-) -> tuple[Any, Any]:
-    with stream, torch.enable_grad(), torch.autocast(scores.device.type, enabled=False):
-        flat = scores.detach().requires_grad_()
-        value = values(surrogate, flat, labels, qptr)
-        (slope,) = torch.autograd.grad(value.sum(), flat, materialize_grads=True, allow_unused=True)
-    return value.detach(), slope
+        return thread.submit(with_slope).result()
 
 
 @torch.library.custom_op("directrix::slope", mutates_args=())

@@ -12,7 +12,7 @@ import numpy as np
 from directrix.data.sparse import column_reader
 from directrix.models.stumps import middles
 from directrix.threads import run_chunks
-from directrix.types import Array, Float64Array
+from directrix.types import Array, Float64Array, is_sparse
 
 MAX_BIN = 127
 """Bins of values by default; docs/decisions/boosting.md."""
@@ -63,38 +63,75 @@ class Bins(NamedTuple):
     @classmethod
     def of(cls, features: Any, max_bin: int) -> Bins:
         """Return the bins of training data: one for every value, or quantiles."""
-        read = column_reader(features)
-        n_docs, n_features = features.shape
-        # Evenly spaced rows need no random numbers, and include all rows of small data.
-        rows = np.linspace(0, n_docs - 1, min(n_docs, _SAMPLE)).astype(np.int64)
-        cuts, has_missing = [], np.zeros(n_features, dtype=bool)
-        for f in range(n_features):
-            column = read(f)
-            has_missing[f] = np.isnan(column).any()
-            drawn = column[rows]
-            cuts.append(_thresholds(drawn[~np.isnan(drawn)], max_bin))
+        rows = sample_rows(features.shape[0])
+        has_missing = np.zeros(features.shape[1], dtype=bool)
+
+        def work(first: int, block: Array) -> None:
+            has_missing[first : first + block.shape[1]] = np.isnan(block).any(axis=0)
+
+        _by_columns(features, work)
+        drawn = features if len(rows) == features.shape[0] else features[rows]
+        return cls.from_sample(drawn, has_missing, max_bin).filled(features)
+
+    @classmethod
+    def from_sample(cls, features: Any, has_missing: Array, max_bin: int) -> Bins:
+        """Return the thresholds of the documents of `sample_rows`, without documents."""
+        cuts: list[Any] = [None] * features.shape[1]
+
+        def work(first: int, block: Array) -> None:
+            for f, column in enumerate(np.ascontiguousarray(block.T), first):
+                cuts[f] = _thresholds(column[~np.isnan(column)], max_bin)
+
+        _by_columns(features, work)
         missing = np.array([len(thresholds) + 1 for thresholds in cuts], dtype=np.uint8)
-        return cls(np.empty((n_features, 0), np.uint8), tuple(cuts), missing, has_missing).filled(features)
+        return cls(np.empty((len(cuts), 0), np.uint8), tuple(cuts), missing, has_missing)
 
     def filled(self, features: Any) -> Bins:
         """Return the bins of other features, by the same thresholds."""
-        read = column_reader(features)
-        columns = np.empty((len(self.cuts), features.shape[0]), dtype=np.uint8)
+        from directrix.trainers._kernels.bins import bin_rows
 
-        def fill(f: int) -> None:
-            column = read(f)
-            is_missing = np.isnan(column)
-            columns[f] = np.searchsorted(self.cuts[f], np.where(is_missing, 0.0, column), side="left")
-            if self.has_missing[f]:
-                columns[f][is_missing] = self.missing[f]
+        n_docs, n_features = features.shape
+        columns = np.empty((n_features, n_docs), dtype=np.uint8)
+        n_cuts = np.array([len(thresholds) for thresholds in self.cuts])
+        cuts = np.zeros((n_features, int(n_cuts.max(initial=0))))
+        for f, thresholds in enumerate(self.cuts):
+            cuts[f, : n_cuts[f]] = thresholds
 
-        run_chunks(fill, len(self.cuts))
+        def work(first: int, block: Array) -> None:
+            some = slice(first, first + block.shape[1])
+            bin_rows(
+                block, *(array[some] for array in (n_cuts, cuts, self.missing, self.has_missing, columns))
+            )
+
+        _by_columns(features, work)
         return self._replace(columns=columns)
+
+
+def sample_rows(n_docs: int) -> Array:
+    """Return the documents on whose values thresholds depend.
+
+    Evenly spaced ones need no random numbers, and include all of small data.
+    """
+    return np.linspace(0, n_docs - 1, min(n_docs, _SAMPLE)).astype(np.int64)
+
+
+def _by_columns(features: Any, work: Callable[[int, Array], None]) -> None:
+    """Call ``work(first, block)`` for blocks of columns (n_docs, n) on all threads, with its first number."""
+    read, n_features = column_reader(features), features.shape[1]
+    # A row of a block fills a line of the cache, which is 64 bytes.
+    width = 1 if is_sparse(features) else 64 // features.dtype.itemsize
+
+    def work_on(c: int) -> None:
+        first = c * width
+        work(first, read(first)[:, None] if width == 1 else features[:, first : first + width])
+
+    run_chunks(work_on, -(-n_features // width))
 
 
 def _thresholds(values: Float64Array, max_bin: int) -> Float64Array:
     """Middles between neighboring values, at most ``max_bin - 1``."""
     distinct, counts = np.unique(values, return_counts=True)
+    distinct = distinct.astype(np.float64)
     if len(distinct) > max_bin:
         # Values that fill a bin alone do not take the bins of others.
         weight = np.minimum(counts, len(values) / max_bin)

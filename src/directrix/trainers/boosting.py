@@ -18,7 +18,6 @@ In: queries and an objective of their scores. Out: a `Result` and the trees, whi
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -26,15 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.queries import Queries
 from directrix.errors import InputError, amount
 from directrix.models.trees import Trees
-from directrix.objectives.scores import ScoreObjective, newton_step
+from directrix.objectives.scores import ScoreLoss
 from directrix.surrogates.base import FIRST_SHARE
-from directrix.trainers.bins import MAX_BIN
+from directrix.trainers.bins import MAX_BIN, Bins, shared
 from directrix.trainers.leafwise import check_lightgbm_params, leafwise_bags, rejecting_values
 from directrix.trainers.loop import Best, Loop, Settings
-from directrix.trainers.oblivious import oblivious_bags
+from directrix.trainers.oblivious import Documents, ObliviousTrees
+from directrix.trainers.sharded_trees import ShardedDocuments, bins_of_shards
 from directrix.types import Callback, Float64Array, Result
 
 _L2 = 20.0
@@ -102,10 +101,10 @@ class Boosting(Settings):
 
     def grow(
         self,
-        data: Queries,
-        objective: ScoreObjective | Float64Array | None,
+        data: Any,
+        objective: ScoreLoss | Float64Array | None,
         *,
-        valid: Queries | None = None,
+        valid: Any = None,
         judge: Callable[[Float64Array], float] | None = None,
         callback: Callback | None = None,
         init: Trees | None = None,
@@ -114,18 +113,19 @@ class Boosting(Settings):
 
         Parameters
         ----------
-        data : Queries
-            Training data, dense or CSR.
+        data : Queries or ShardedQueries
+            Training data; features in memory are dense or CSR.
         objective : ScoreObjective, or weights of the queries, or None
-            Loss of the scores. Weights (n_queries,) or None mean LightGBM's own objective lambdarank.
-        valid : Queries, optional
+            Loss of the scores, for shards a `ScoreLoss`. Weights (n_queries,) or None mean LightGBM's own
+            objective lambdarank.
+        valid : Queries or ShardedQueries, optional
             Validation data, scored after every tree.
         judge : callable, optional
             Scores of ``valid`` -> float, higher is better; the number of trees with the highest value is
             kept.
         callback : callable, optional
             Called with a `Step` before the first and after every tree, whose parameters are the scores of
-            the training documents; returning True stops.
+            the training documents (none on shards); returning True stops.
         init : Trees, optional
             The first trees; new trees improve on their scores.
 
@@ -149,7 +149,7 @@ class Boosting(Settings):
         Results have the same bits for any number of threads: the histogram of a feature is summed by one
         thread, and LightGBM has ``deterministic`` and histograms by rows.
         """
-        is_lightgbm_loss = not isinstance(objective, ScoreObjective)
+        is_lightgbm_loss = not isinstance(objective, ScoreLoss)
         check_lightgbm_params(self.lightgbm_params or {}, lambdarank=is_lightgbm_loss)
         first = Trees.none(data.n_features) if init is None else init
         # Whatever fails in oblivious trees does not come from LightGBM.
@@ -163,18 +163,20 @@ class _Run(Loop):
     def __init__(
         self,
         trainer: Boosting,
-        data: Queries,
-        objective: ScoreObjective | Float64Array | None,
-        valid: Queries | None,
+        data: Any,
+        objective: ScoreLoss | Float64Array | None,
+        valid: Any | None,
         judge: Callable[[Float64Array], float] | None,
         callback: Callback | None,
         first: Trees,
     ) -> None:
-        start = first.predict(data.features)
+        # The scores of documents in shards stay there.
+        self.is_sharded = data.held == "shards"
+        start = np.zeros(0) if self.is_sharded else first.predict(data.features)
         super().__init__(start, callback, unit="trees", remedy="lower the learning_rate")
         self.first = first
         self.trainer, self.data, self.judge = trainer, data, judge if valid is not None else None
-        self.objective = objective if isinstance(objective, ScoreObjective) else None
+        self.objective = objective if isinstance(objective, ScoreLoss) else None
         if trainer.anneal > 1.0 and not hasattr(getattr(self.objective, "surrogate", None), "at"):
             raise InputError(
                 f"anneal={trainer.anneal:g} lowers the smoothing of a surrogate, and this one has none; "
@@ -188,12 +190,12 @@ class _Run(Loop):
         l2, max_bin = (0.0, 255) if is_lightgbm_loss else (_L2, MAX_BIN)
         l2 = l2 if trainer.l2 is None else trainer.l2
         max_bin = max_bin if trainer.max_bin is None else trainer.max_bin
-        before = np.zeros(0) if validation is None else first.predict(validation.features)
         self.bags: list[Any]
         if trainer.oblivious:
-            self.bags = oblivious_bags(trainer, data, validation, (start, before), l2, max_bin)
+            self.bags = _oblivious_bags(trainer, data, validation, first, self.objective, l2, max_bin)
         else:
             weight = np.ones(data.n_queries) if objective is None else np.asarray(objective)
+            before = np.zeros(0) if validation is None else first.predict(validation.features)
             starts = (start, before) if first.n_trees else None
             weights = weight if is_lightgbm_loss else None
             self.bags = leafwise_bags(trainer, data, validation, starts, l2, max_bin, weights)
@@ -202,47 +204,51 @@ class _Run(Loop):
     def grow(self) -> tuple[Result, Trees]:
         with self:
             while True:
-                scores = [bag.scores() for bag in self.bags]
-                losses, *gradients = zip(*map(self._at, scores, itertools.count()), strict=False)
+                losses, *largest = zip(*map(self._begin, range(len(self.bags))), strict=True)
                 # LightGBM's own objective reports no loss.
-                self.check(gradients, () if self.objective is None else losses)
+                self.check(largest, () if self.objective is None else losses)
                 columns = {"smoothing": self._smoothing()} if self.trainer.anneal > 1.0 else {}
                 columns |= {"share": FIRST_SHARE} if self.has_share else {}
-                self.step(np.mean(scores, axis=0), float(np.mean(losses)), **columns, **self._judged())
+                scores = self._mean("scores") if not self.is_sharded else np.zeros(0)
+                self.step(scores, float(np.mean(losses)), **columns, **self._judged())
+                if self.best.step == self.iterations:
+                    self.best_scores = self.params
                 if self.judge and self.best.ran_out(self.iterations):
                     self.stop("stopped", f"no new best in {amount(self.trainer.patience or 0, 'trees')}")
                 self.limit(self.trainer.n_trees, "n_trees")
                 # Every bag grows its tree before the answers are combined.
-                ended = [
-                    bag.add(*(() if self.objective is None else newton_step(*step)))
-                    for bag, *step in zip(self.bags, *gradients, strict=True)
-                ]
-                if all(ended):
+                if all([bag.add() for bag in self.bags]):
                     self.stop("converged", "no split with enough documents lowers the loss further")
         return self._finished()
 
-    def _at(self, scores: Float64Array, bag: int) -> tuple[float, Float64Array, Float64Array]:
-        if self.objective is None:
-            return np.nan, np.zeros(0), np.zeros(0)
+    def _begin(self, bag: int) -> tuple[float, float, float]:
+        """Let an ensemble compute the step of its next tree; see `ObliviousTrees.begin`."""
         objective = self.objective
-        if self.trainer.anneal > 1.0:
+        if objective is not None and self.trainer.anneal > 1.0:
             objective = objective.at(self._smoothing())
-        objective = objective.with_share(FIRST_SHARE)
+        if objective is not None:
+            objective = objective.with_share(FIRST_SHARE)
         # The noise of a tree depends on its position among all, so continued training equals one run.
         place = self.first.n_trees + len(self.trace)
-        return objective.value_grad_curvature(scores, self.trainer.seed, place, *([bag] if bag else ()))
+        return self.bags[bag].begin(objective, self.trainer.seed, place, *([bag] if bag else ()))  # type: ignore[no-any-return]
 
     def _smoothing(self) -> float:
         """Smoothing for the next tree: from ``anneal`` down to 1."""
         share = len(self.trace) / max(self.trainer.n_trees - 1, 1)
         return float(self.trainer.anneal ** max(1.0 - share, 0.0))
 
+    def _mean(self, name: str) -> Float64Array:
+        """Mean over the ensembles of the scores that a method of this name returns."""
+        first, *others = (getattr(bag, name)() for bag in self.bags)
+        mean: Float64Array = np.mean([first, *others], axis=0) if others else first
+        return mean
+
     def _judged(self) -> dict[str, float]:
         """The validation score of the trees so far, a column of the trace."""
         n = len(self.trace)
         if self.judge is None:
             return {}
-        score = self.judge(np.mean([bag.judged() for bag in self.bags], axis=0))
+        score = self.judge(self._mean("judged"))
         # Scores that are all 0 rank nothing, so a model has at least one tree.
         if n > 0 or self.first.n_trees:
             self.best.improves(n, score)
@@ -268,7 +274,35 @@ class _Run(Loop):
         # The losses of the steps are those of the copy with a share, so the loss of the result is computed
         # again.
         if self.objective is not None and self.has_share:
-            loss, _, _ = self.objective.value_grad_curvature(
-                trees.predict(self.data.features), self.trainer.seed
-            )
+            if self.is_sharded:
+                loss = self.bags[0].documents.loss(trees, self.objective, self.trainer.seed)
+            else:
+                scores = self.params if self.judge is None else self.best_scores
+                loss, _, _ = self.objective.value_grad_curvature(scores, self.trainer.seed)  # type: ignore[attr-defined]
         return Result(trees.leaf, loss, self.status, message, counts, self.trace), trees
+
+
+def _oblivious_bags(
+    settings: Boosting, data: Any, valid: Any, first: Trees, loss: ScoreLoss | None, l2: float, max_bin: int
+) -> list[ObliviousTrees]:
+    """Return an ensemble to grow for each of ``settings.n_bags``, on the scores of the trees ``first``."""
+    kind = ("oblivious", max_bin)
+    if data.held == "shards":
+        bins = bins_of_shards(data, max_bin)
+    else:
+        bins = shared(data.features, kind, lambda: Bins.of(data.features, max_bin))
+
+    def documents(q: Any, bag: int) -> Any:
+        if q.held == "shards":
+            n_levels = int(settings.num_leaves - 1).bit_length()
+            return ShardedDocuments(q, bins, first, loss if q is data else None, bag, n_levels)
+        filled = bins
+        if q is not data:
+            filled = shared(q.features, (*kind, id(data.features)), lambda: bins.filled(q.features))
+        return Documents(filled, first.predict(q.features))
+
+    ensembles = []
+    for bag in range(settings.n_bags):
+        judged = None if valid is None else documents(valid, bag)
+        ensembles.append(ObliviousTrees(settings, documents(data, bag), judged, l2, bag))
+    return ensembles

@@ -15,8 +15,9 @@ import scipy.sparse as sp
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.models.trees import Trees, lightgbm, quietly, threads_for
+from directrix.objectives.scores import ScoreObjective, newton_step
 from directrix.trainers.bins import shared
-from directrix.types import Array, Float64Array
+from directrix.types import Float64Array
 
 # Reasons for which a parameter of LightGBM cannot be chosen.
 _SAME_BITS = "is fixed, so that a model has the same bits for any number of threads"
@@ -225,6 +226,7 @@ class LeafwiseTrees:
     """
 
     def __init__(self, settings: dict[str, Any], rows: Any, judged: Any, seed: int, bag: int) -> None:
+        self._step: tuple[Float64Array, Float64Array] | None = None
         self._booster = quietly(lightgbm().Booster, settings | _seeds(seed, bag), rows)
         # LightGBM stops with an error if every feature has one bin, as features of subnormal numbers do.
         self._is_constant = not any(map(rows.feature_num_bin, range(rows.num_feature())))
@@ -239,11 +241,23 @@ class LeafwiseTrees:
         """Return the scores of the validation documents."""
         return _scores(self._booster.eval_valid)
 
-    def add(self, *step: Array) -> bool:
-        """Grow a tree for a Newton step or for LightGBM's own objective; return whether no split helps."""
+    def begin(self, objective: ScoreObjective | None, *draw: int) -> tuple[float, float, float]:
+        """Compute the Newton step of a tree; return the loss, and the largest gradient and curvature.
+
+        Without an objective, LightGBM's own makes the step.
+        """
+        if objective is None:
+            return np.nan, 0.0, 0.0
+        loss, grad, curvature = objective.value_grad_curvature(self.scores(), *draw)
+        self._step = newton_step(grad, curvature)
+        return loss, float(np.abs(grad).max()), float(curvature.max())
+
+    def add(self) -> bool:
+        """Grow a tree; return whether no split lowers the loss."""
         if self._is_constant:
             return True
-        return bool(self._booster.update(fobj=lambda *_: step) if step else self._booster.update())
+        step = self._step
+        return bool(self._booster.update(fobj=None if step is None else lambda *_: step))
 
     def trees(self, n_trees: int) -> Trees:
         """Return the first trees."""

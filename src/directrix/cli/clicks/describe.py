@@ -12,7 +12,7 @@ from directrix.cli.output import remark, save_report, show
 from directrix.cli.reading import LogColumns, check_writable
 
 
-def describe_command(
+def clicks_describe_command(
     *,
     log: LogArgument,
     columns: LogColumns,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from directrix.data.queries import Queries
 
 
-def evaluate_command(
+def clicks_evaluate_command(
     *,
     context: typer.Context,
     log: LogArgument,
@@ -80,8 +80,9 @@ def evaluate_command(
         check_system_names(names, rankers)
     check_writable(report, log, features, *rankers)
     called = system_names(rankers, names, [path.stem for path in rankers])
-    q, given, logs = _scored(rankers, features, reading)
+    q, scores, logs = _scored(rankers, features, reading)
     clicks = columns.read(log)
+    # A hash of the log tells whether a model was trained on it; without recorded logs none is needed.
     digest = digest_of(clicks) if any(logs.values()) else ""
     if trained := [name for path, name in zip(rankers, called, strict=True) if logs.get(path) == digest]:
         remark(
@@ -90,7 +91,7 @@ def evaluate_command(
         )
     result = evaluate(
         clicks,
-        dict(zip(called, given, strict=True)),
+        dict(zip(called, scores, strict=True)),
         measure,
         features=q,
         estimators=options.comma_separated(estimators) or ["ips"],
@@ -112,22 +113,22 @@ def _scored(
     """Return the candidates, their scores by each model (runs of text are paths), and the models' logs."""
     from directrix.rankers.loading import load
 
-    models, given = {}, dict[Path, Any]()
+    models, rankings = {}, dict[Path, Any]()
     for path in paths:
         file = reading.file(path)
         if file.is_model:
             models[path] = load(path)
         elif file.is_table:
-            given[path] = file.with_own_columns().run()
+            rankings[path] = file.with_own_columns().run()
     if features is None:
         if models:
             raise InputError(f"{next(iter(models))} is a model, which needs features; type --features FILE.")
-        return None, [given.get(path, path) for path in paths], {}
+        return None, [rankings.get(path, path) for path in paths], {}
     saved = {path: model.model_ for path, model in models.items()}
     file = reading.with_recorded(reading.file(features), saved.values())
     q = reading.read_for(saved.values(), file, has_labels=False)
-    given |= {
+    rankings |= {
         path: models[path].predict_queries(reading.matched(q, saved[path], features, path)) for path in models
     }
     logs = {path: model.training["data"].get("log") for path, model in saved.items()}
-    return q, [given.get(path, path) for path in paths], logs
+    return q, [rankings.get(path, path) for path in paths], logs

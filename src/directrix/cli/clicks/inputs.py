@@ -36,8 +36,6 @@ PropensitiesOption = Annotated[
         "the log, or else an estimate from the log.",
     ),
 ]
-
-
 ClipOption = Annotated[float, Option(min=1e-9, max=1.0, help="Lowest propensity of clipped.")]
 
 
@@ -58,15 +56,17 @@ def propensities_of(text: str | None) -> Any:
 
     if text is None:
         return None
-    try:  # numbers first: a long list is no name of a file
-        rows = [[float(value) for value in part.split(",")] for part in text.split("/")]
+    # Numbers are tried first, since a long list is no name of a file, and asking for it may be an error.
+    try:
+        rows = [[float(value) for value in row.split(",")] for row in text.split("/")]
     except ValueError:
         rows = []
         if os.path.isfile(text):
             try:
-                found = json.loads(Path(text).read_text(encoding="utf-8"))
-                arrays = ("theta", "interval", "beta", "beta_interval")
-                return Propensities(**found | {key: np.array(found[key], np.float64) for key in arrays})
+                document = json.loads(Path(text).read_text(encoding="utf-8"))
+                keys = ("theta", "interval", "beta", "beta_interval")
+                arrays = {key: np.array(document[key], np.float64) for key in keys}
+                return Propensities(**document | arrays)
             except (ValueError, LookupError, TypeError):
                 raise InputError(
                     f"{text} holds no propensities; write it with `directrix clicks propensities LOG -f "

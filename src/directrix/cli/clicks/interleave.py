@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Option
@@ -13,12 +13,8 @@ from directrix.cli import options
 from directrix.cli.output import show, write_run
 from directrix.cli.reading import RunColumns, check_writable
 
-if TYPE_CHECKING:
-    from directrix.clicks.interleaving import InterleavedList
-    from directrix.data.trec.runs import Run
 
-
-def interleave_command(
+def clicks_interleave_command(
     *,
     runs: Annotated[
         list[Path], options.argument(metavar="RUN...", help="Two runs or more: TREC text or tables.")
@@ -43,6 +39,7 @@ def interleave_command(
     """
     from directrix.cli.rankings import check_system_names, read_rankings, system_names
     from directrix.clicks.interleaving import interleave
+    from directrix.data.trec.runs import Run
     from directrix.tables import Table
 
     if len(runs) < 2:
@@ -61,15 +58,9 @@ def interleave_command(
     document = [{"query": query, **shown.to_dict()} for query, shown in lists.items()]
     show(form, [every], {"method": method, "seed": seed, "lists": document})
     if output is not None:
-        write_run(_run_of(lists), output)
-
-
-def _run_of(lists: dict[str, InterleavedList]) -> Run:
-    """Return lists as a run, whose scores fall by one from position to position."""
-    from directrix.data.trec.runs import Run
-
-    rankings = {
-        query: {document: float(len(shown.documents) - i) for i, document in enumerate(shown.documents)}
-        for query, shown in lists.items()
-    }
-    return Run.from_frame(rankings, tag="interleaved")
+        # In a run, the order is that of scores, which here fall by one from position to position.
+        rankings = {
+            query: {document: float(len(shown.documents) - i) for i, document in enumerate(shown.documents)}
+            for query, shown in lists.items()
+        }
+        write_run(Run.from_frame(rankings, tag="interleaved"), output)

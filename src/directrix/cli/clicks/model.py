@@ -13,7 +13,7 @@ from directrix.cli.output import save_report, show
 from directrix.cli.reading import LogColumns, check_writable
 
 
-def model_command(
+def clicks_model_command(
     *,
     log: LogArgument,
     model: ModelOption = "PBM",

@@ -15,7 +15,7 @@ from directrix.cli.output import progress_bar, save_report, show
 from directrix.cli.reading import LogColumns, MissingOption, check_writable
 
 
-def propensities_command(
+def clicks_propensities_command(
     *,
     log: LogArgument,
     method: Annotated[
@@ -51,7 +51,7 @@ def propensities_command(
     read = columns.read(log)
     of_documents = None if features is None else columns.features(features).queries(missing.value)
     with progress_bar("samples of queries") as progress:
-        found = propensities(
+        bias = propensities(
             read,
             method,
             features=of_documents,
@@ -60,5 +60,5 @@ def propensities_command(
             seed=seed,
             progress=progress,
         )
-    show(form, found.tables(), found.to_dict())
-    save_report(report, lambda: propensities_report(found, data=str(log), command=context.obj))
+    show(form, bias.tables(), bias.to_dict())
+    save_report(report, lambda: propensities_report(bias, data=str(log), command=context.obj))

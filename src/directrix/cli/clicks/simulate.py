@@ -15,7 +15,7 @@ from directrix.data.file import DataFile
 from directrix.errors import amount
 
 
-def simulate_command(
+def clicks_simulate_command(
     *,
     data: options.DataArgument,
     output: Annotated[

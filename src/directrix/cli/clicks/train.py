@@ -40,7 +40,7 @@ class ClickSearch(SearchOptions):
     )
 
 
-def train_command(
+def clicks_train_command(
     *,
     context: typer.Context,
     log: LogArgument,
@@ -85,7 +85,8 @@ def train_command(
     with options.usage():
         plan = search.plan()
     documents = _features(features, with_missing_of(search.engine, reading))
-    name: Any = estimator  # checked there
+    # `training_data` checks the name, whose type is a `Literal` there.
+    name: Any = estimator
     clicks = columns.read(log)
     n_queries = len(clicks.pairs.query_ids)
     if n_absent := n_queries - int((clicks.pairs.queries(map(str, documents.query_ids)) >= 0).sum()):

@@ -15,7 +15,7 @@ from directrix.data.formats import inputs
 from directrix.errors import amount
 
 
-def shard_command(
+def cluster_shard_command(
     *,
     source: Annotated[
         Path, argument(metavar="IN", help=f"{inputs()}; a folder of Parquet files is one data set.")
@@ -38,7 +38,7 @@ def shard_command(
         raise typer.BadParameter(f"{target} is the input; name another folder for the shards.")
     write_shards_of(source, target, shards, reading.names(), reading.missing.value)
     manifest = read_manifest(target)
-    sizes = [one.documents for one in manifest.shards]
+    sizes = [shard.documents for shard in manifest.shards]
     remark(
         f"saved: {target} ({len(sizes)} shards of {min(sizes):,} to {max(sizes):,} documents; "
         f"{amount(manifest.n_docs, 'documents')}, {amount(manifest.n_queries, 'queries')}, "

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from directrix.data.interactions.build import Interactions
 
 
-def interactions_command(
+def events_interactions_command(
     *,
     events: Annotated[Path, argument(metavar="EVENTS", help="Events: CSV, TSV, JSON lines, Parquet, Arrow.")],
     output: Annotated[Path, option("--output", "-o", help="Parquet or Arrow file to write.")],
@@ -99,13 +99,13 @@ def interactions_command(
         **columns.names(),
         **tables,
     )
-    for target, part in zip(targets, _parts(make, negatives, sampling, at, output), strict=True):
+    for target, q in zip(targets, _split(make, negatives, sampling, at, output), strict=True):
         with ARROW.writing(target) as add:
-            add(part)
-        remark(f"saved: {target} ({sizes_text(part.n_docs, part.n_queries, part.n_features)})")
+            add(q)
+        remark(f"saved: {target} ({sizes_text(q.n_docs, q.n_queries, q.n_features)})")
 
 
-def _parts(
+def _split(
     make: Callable[..., Interactions], negatives: int | None, sampling: str, split: float | None, output: Path
 ) -> Sequence[Interactions]:
     """Return all queries, or those before and after the split, these with all their candidates."""
@@ -117,12 +117,13 @@ def _parts(
         )
     if split is None:
         return (q,)
-    parts = q.split(split)
+    before, after = q.split(split)
     if is_drawn:
+        # Later queries are made again with all candidates. The warnings were shown the first time.
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they were shown above
-            return parts[0], make().split(split)[1]
-    return parts
+            warnings.simplefilter("ignore")
+            after = make().split(split)[1]
+    return before, after
 
 
 def _grades(texts: list[str] | None) -> dict[str, float] | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _STEPS = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1"
 
 
-def certify_command(
+def lab_certify_command(
     *,
     model: options.ModelArgument,
     data: options.DataArgument,
@@ -80,36 +80,37 @@ def certify_command(
         queries = reading.read(ranker.model_, data, model)
     rows: list[dict[str, Any]] = []
     for goal in goals or [ranker.measure_]:
-        rows.append(
-            _certify(ranker, queries, goal, {**chosen, "exact": exact, "one_weight": one_weight}, seed)
-        )
-        if polish and output is not None:
-            rows.append(_polish(ranker, queries, goal, chosen, seed, output))
+        other_tests = {"exact": exact, "one_weight": one_weight}
+        rows += _certified(ranker, queries, goal, chosen, other_tests, seed, output)
     document = {"model": str(model), "data": str(data), "rows": rows}
     show(form, [_certificates(rows, is_exact=form is options.Format.tsv)], document)
 
 
-def _certify(ranker: Any, queries: Any, measure: Any, settings: dict[str, Any], seed: int) -> dict[str, Any]:
-    from directrix.experiments.optimality import certify as test
+def _certified(
+    ranker: Any,
+    queries: Any,
+    measure: Any,
+    chosen: dict[str, Any],
+    other_tests: dict[str, Any],
+    seed: int,
+    output: Path | None,
+) -> list[dict[str, Any]]:
+    """Return the certificate of the model and, with a file to write it to, that of the polished one."""
+    from directrix.experiments.optimality import certify, polish
 
     with progress_bar("certifying") as progress:
-        certificate = test(ranker, queries, measure, seed=seed, progress=progress, **settings)
+        certificate = certify(ranker, queries, measure, seed=seed, progress=progress, **chosen, **other_tests)
     remark(*certificate.text().split("\n"))
-    return {"polished": False, **certificate.to_dict()}
-
-
-def _polish(
-    ranker: Any, queries: Any, measure: Any, settings: dict[str, Any], seed: int, output: Path
-) -> dict[str, Any]:
-    from directrix.experiments.optimality import polish
-
-    with progress_bar("polishing") as progress:
-        polished = polish(ranker, queries, measure, seed=seed, progress=progress, **settings)
-    polished.ranker.save(output)
-    remark(*polished.certificate.text().split("\n"))
-    remark(f"saved: {output} ({polished.moves} moves); evaluate it on other data too")
-    counts = {"start": polished.start, "moves": polished.moves, "tests": polished.tests}
-    return {"polished": True, **polished.certificate.to_dict(), **counts}
+    rows = [{"polished": False, **certificate.to_dict()}]
+    if output is not None:
+        with progress_bar("polishing") as progress:
+            polished = polish(ranker, queries, measure, seed=seed, progress=progress, **chosen)
+        polished.ranker.save(output)
+        remark(*polished.certificate.text().split("\n"))
+        remark(f"saved: {output} ({polished.moves} moves); evaluate it on other data too")
+        counts = {"start": polished.start, "moves": polished.moves, "tests": polished.tests}
+        rows.append({"polished": True, **polished.certificate.to_dict(), **counts})
+    return rows
 
 
 def _step_sizes(text: str) -> list[float]:
@@ -148,7 +149,7 @@ def _certificates(rows: list[dict[str, Any]], *, is_exact: bool) -> Table:
         line = ["polished" if row["polished"] else "given", *(row[name] for name in names)]
         if not is_exact:
             line[6:8] = f"{line[6]:.1e}", "" if line[7] is None else f"{line[7]:g}"
-        # where nothing is random there is no confidence, and no claim about other directions
+        # Where nothing is random there is no confidence, and no claim about other directions.
         single = row["directions"] != "random"
         verdict = ("of single weights" if single else "yes") if row["is_local_optimum"] else "no"
         lines.append([*line, "" if single else row["confidence"], verdict])

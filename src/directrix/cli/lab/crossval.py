@@ -41,14 +41,12 @@ _Latex = Annotated[
     Path | None,
     options.option("--latex", help="LaTeX table to write for a paper, with tests against the first method."),
 ]
-
-
 _Data = Annotated[
     Path, options.argument(metavar="FOLDS", help="Folder with Fold1, Fold2, ... of LETOR, or one data file.")
 ]
 
 
-def crossval_command(
+def lab_crossval_command(
     *,
     context: typer.Context,
     data: _Data,
@@ -96,8 +94,9 @@ def crossval_command(
             raise InputError("--shard trains a part; give --latex and --report to the command without it.")
         if latex and len(entries) < 2:
             raise InputError("--latex compares methods, got one; give two or more, the baseline first.")
+        # Wrong settings are errors before any data are read.
         for entry in entries:
-            plan_entry(entry, select, tool)  # wrong settings are errors before any data are read
+            plan_entry(entry, select, tool)
     check_folder(output)
     check_writable(report, data)
     check_writable(latex, data)
@@ -143,7 +142,8 @@ def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry
     chosen = {}
     for text in options.comma_separated(methods):
         entry = entry_of(text)
-        if entry.method == text:  # as it is spelled in tables
+        # A method without settings gets the spelling of tables.
+        if entry.method == text:
             entry = replace(entry, name=method(text).name)
         chosen[entry.name, entry.resolved] = entry
     entries = list(chosen.values())

@@ -14,7 +14,7 @@ from directrix.papers import PAPERS, find_paper
 from directrix.reports.folder import check_folder
 
 
-def reproduce_command(
+def lab_reproduce_command(
     *,
     name: Annotated[str, options.argument(metavar="PAPER", help=f"The paper: {', '.join(PAPERS)}.")],
     data: Annotated[Path, options.option(help="Folder that holds letor/ and trec7/.")],
@@ -53,6 +53,9 @@ def reproduce_command(
     check_folder(folder, "tables.txt", "tables/01.csv", "figures/1.png")
     if page is not None:
         check_folder(page, f"{name}.md", f"{name}/1.png")
+    # The command makes the same report on another machine, so it contains no paths.
+    command = f"directrix lab reproduce {name} --data DIR" + ("" if trials is None else f" --trials {trials}")
+    command += " --quick" * quick + f" --seed {seed}" * (seed != 0)
     work = Workspace(
         name=name,
         data=data,
@@ -60,7 +63,7 @@ def reproduce_command(
         quick=quick,
         seed=seed,
         jobs=jobs,
-        command=_command(name, trials, quick=quick, seed=seed),
+        command=command,
         installation=environment(),
         progress=progress_lines,
         trials=trials,
@@ -76,10 +79,3 @@ def reproduce_command(
     else:
         show(form, report.tables, document(report))
     remark(f"written: {folder}/tables.txt, tables.json, tables.tex, tables, figures, page.md, report.html")
-
-
-def _command(name: str, trials: int | None, *, quick: bool, seed: int) -> str:
-    """Return the command that makes the same report on another machine: without paths."""
-    command = f"directrix lab reproduce {name} --data DIR"
-    command += "" if trials is None else f" --trials {trials}"
-    return command + " --quick" * quick + f" --seed {seed}" * (seed != 0)

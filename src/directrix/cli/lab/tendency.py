@@ -30,7 +30,7 @@ class TendencyTransform(StrEnum):
     monotone = "monotone"
 
 
-def tendency_command(
+def lab_tendency_command(
     *,
     data: options.DataArgument,
     surrogates: Annotated[
@@ -96,8 +96,8 @@ def tendency_command(
         )
         remark("median: the same on the median query; query: where the difference is largest")
     table = Table("", tuple(rows[0]), tuple(tuple(row.values()) for row in rows), digits=4)
-    settings = {"models": models, "norm": norm, "transform": transform.value, "seed": seed}
-    show(form, [table], {**settings, "queries": queries.n_queries, "rows": rows})
+    arguments = {"models": models, "norm": norm, "transform": transform.value, "seed": seed}
+    show(form, [table], {**arguments, "queries": queries.n_queries, "rows": rows})
 
 
 def _defined_for(surrogates: list[Any], queries: Queries) -> list[Any]:

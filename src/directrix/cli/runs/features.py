@@ -35,7 +35,7 @@ class RunForm(StrEnum):
     minmax = "minmax"
 
 
-def features_command(
+def runs_features_command(
     *,
     runs: Annotated[
         list[Path],
@@ -99,12 +99,12 @@ def features_command(
 
 
 def _check_options(bins: int | None, form: Any, topics: Any, thresholds: Any, thresholds_from: Any) -> None:
-    if thresholds_from is not None and any(given is not None for given in (bins, form, topics, thresholds)):
+    if thresholds_from is not None and any(value is not None for value in (bins, form, topics, thresholds)):
         raise typer.BadParameter(
             "--thresholds-from sets the thresholds and their form: leave out --bins, --form, --train-topics "
             "and --thresholds."
         )
-    if bins == 0 and any(given is not None for given in (topics, thresholds)):
+    if bins == 0 and any(value is not None for value in (topics, thresholds)):
         raise typer.BadParameter("--bins 0 uses no thresholds: leave out --train-topics and --thresholds.")
 
 
@@ -131,8 +131,37 @@ def _read(
     return scores
 
 
-def _chosen(scores: RunScores, topics: str | None, option: str) -> RunScores:
-    return scores if topics is None else scores.take(_positions_of(topics, scores.query_ids, option))
+def _chosen(scores: RunScores, text: str | None, option: str) -> RunScores:
+    """Return the topics that a text names, in ascending order; all without a text.
+
+    A range may contain topics that do not exist. Raises `InputError` if any other topic does not exist, no
+    topic is named, or a file cannot be read.
+    """
+    if text is None:
+        return scores
+    topics = scores.query_ids
+    position = {topic: i for i, topic in enumerate(topics)}
+    chosen, missing = set(), []
+    for word in _words(text):
+        if word in position:
+            chosen.add(position[word])
+            continue
+        low, dash, high = word.partition("-")
+        if dash and low.isdecimal() and high.isdecimal():
+            chosen |= {
+                i
+                for topic, i in position.items()
+                if topic.isdecimal() and int(low) <= int(topic) <= int(high)
+            }
+        else:
+            missing.append(word)
+    if missing or not chosen:
+        problem = f"there is no topic {', '.join(missing[:5])}" if missing else "no topic is named"
+        raise InputError(
+            f"{option} {text}: {problem}; runs and qrels share {len(topics)} topics, {topics[0]} to "
+            f"{topics[-1]}. Give {TOPICS_HELP}."
+        )
+    return scores.take(sorted(chosen))
 
 
 def _thresholds(scores: RunScores, bins: int, kind: Form, train_topics: str | None) -> RunThresholds:
@@ -160,36 +189,6 @@ def _remark_on_output(written: RunScores, output: Path, n_features: int) -> None
         f"{amount(n_features, 'features')} of {amount(len(written.tags), 'runs')})"
     )
     remark(relevant_text(relevant, retrieved))
-
-
-def _positions_of(text: str, topics: tuple[str, ...], option: str) -> list[int]:
-    """Return the positions of the topics that a text names, ascending.
-
-    A range may contain topics that do not exist. Raises `InputError` if any other topic does not exist, no
-    topic is named, or a file cannot be read.
-    """
-    position = {topic: i for i, topic in enumerate(topics)}
-    chosen, missing = set(), []
-    for word in _words(text):
-        if word in position:
-            chosen.add(position[word])
-            continue
-        low, dash, high = word.partition("-")
-        if dash and low.isdecimal() and high.isdecimal():
-            chosen |= {
-                i
-                for topic, i in position.items()
-                if topic.isdecimal() and int(low) <= int(topic) <= int(high)
-            }
-        else:
-            missing.append(word)
-    if missing or not chosen:
-        problem = f"there is no topic {', '.join(missing[:5])}" if missing else "no topic is named"
-        raise InputError(
-            f"{option} {text}: {problem}; runs and qrels share {len(topics)} topics, {topics[0]} to "
-            f"{topics[-1]}. Give {TOPICS_HELP}."
-        )
-    return sorted(chosen)
 
 
 def _words(text: str) -> list[str]:

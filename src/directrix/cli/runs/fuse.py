@@ -13,7 +13,7 @@ from directrix.cli.output import echo, progress_bar, remark, show, write_run
 from directrix.cli.reading import RunColumns, check_writable, query_classes
 
 
-def fuse_command(
+def runs_fuse_command(
     *,
     runs: Annotated[
         list[Path], options.argument(metavar="RUN...", help="Two to ten runs: TREC text or tables.")
@@ -59,18 +59,25 @@ def fuse_command(
     with options.usage():
         check_system_names(names, runs)
     check_writable(output, qrels, *runs)
-    judged, read = read_qrels_and_runs(qrels, runs, columns.names())
+    judgments, read = read_qrels_and_runs(qrels, runs, columns.names())
     of_runs = system_names(runs, names, [run.tag for run in read])
     named = [replace(run, tag=name) for run, name in zip(read, of_runs, strict=True)]
     of_query = None if classes is None else query_classes(classes)
-    note_unmatched("the runs", named, judged.query_ids)
+    note_unmatched("the runs", named, judgments.query_ids)
     with progress_bar("fusion") as report:
         fusion = best_fusion(
-            named, judged, measure, method=method, classes=of_query, n_folds=folds, seed=seed, progress=report
+            named,
+            judgments,
+            measure,
+            method=method,
+            classes=of_query,
+            n_folds=folds,
+            seed=seed,
+            progress=report,
         )
     if config is not None:
         if method == "auto":
-            best, fusion = fusion.method, fusion.among(lambda one: computes(config, one))
+            best, fusion = fusion.method, fusion.among(lambda combination: computes(config, combination))
             if fusion.method != best:
                 remark(f"note: {config} does not support {best}; this is the best method that it supports")
         check_one_set_of_weights(fusion.of_class)

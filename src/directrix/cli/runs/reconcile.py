@@ -19,28 +19,20 @@ _Scores = Annotated[
         help="File with one score per line, a model file, or a run: TREC text or table.",
     ),
 ]
-
-
 _Value = Annotated[
     str, Option("--value", show_default=False, help="The printed number, with all its decimals.")
 ]
-
-
 _Measure = Annotated[str, Option("--measure", "-m", help="Measure that was printed, e.g. nDCG@10.")]
-
-
 _From = Annotated[
     str | None,
     options.option(
         "--from", help="Another number: print the fewest changes of conventions from it to --value."
     ),
 ]
-
-
 _Top = Annotated[int, Option(min=1, help="Number of settings to show.")]
 
 
-def reconcile_command(
+def runs_reconcile_command(
     *,
     data: options.JudgedArgument,
     scores: _Scores,
@@ -59,6 +51,7 @@ def reconcile_command(
 
     Exit status 3 means that no setting gives the number.
     """
+    from directrix.cli.rankings import judged_rankings, read_trec
     from directrix.measures.names import measure as parse_measure
     from directrix.reconciliation.printed import printed
     from directrix.reconciliation.search import reconcile as reconcile_number
@@ -69,23 +62,16 @@ def reconcile_command(
         for name, number in (("--value", value), ("--from", start)):
             if number is not None:
                 printed(number, asked, name)
-    ranking = _ranking(data, scores, reading)
-    with progress_bar("trying settings") as progress:
-        found = reconcile_number(value, asked, **ranking, convention=tool, start=start, progress=progress)
-    if form is options.Format.table:
-        for text in (*found.answer, *found.diagnosis.remarks):
-            remark(text)
-    show(form, found.tables(top), found.to_dict())
-    if not found.matches:
-        raise typer.Exit(options.NOT_SHOWN)
-
-
-def _ranking(data: Path, scores: Path, reading: RankedData) -> dict[str, Any]:
-    """Return the ranking and its labels as arguments of `directrix.reconcile`."""
-    from directrix.cli.rankings import judged_rankings, read_trec
-
+    ranking: dict[str, Any]
     if (trec := read_trec(data, [scores], reading.names())) is not None:
-        qrels, (run,) = trec
-        return {"run": run, "qrels": qrels}
-    (ranking,) = judged_rankings(data, [scores], reading)
-    return ranking.arrays
+        ranking = {"run": trec[1][0], "qrels": trec[0]}
+    else:
+        ranking = judged_rankings(data, [scores], reading)[0].arrays
+    with progress_bar("trying settings") as progress:
+        result = reconcile_number(value, asked, **ranking, convention=tool, start=start, progress=progress)
+    if form is options.Format.table:
+        for text in (*result.answer, *result.diagnosis.remarks):
+            remark(text)
+    show(form, result.tables(top), result.to_dict())
+    if not result.matches:
+        raise typer.Exit(options.NOT_SHOWN)

@@ -13,7 +13,7 @@ from directrix.cli.reading import check_writable
 from directrix.cli.text.inputs import IdColumnOption, IndexArgument, QueriesArgument, QueryFieldOption
 
 
-def candidates_command(
+def text_candidates_command(
     *,
     index: IndexArgument,
     queries: QueriesArgument,
@@ -40,11 +40,11 @@ def candidates_command(
 
     options.check_tag("--tag", tag)
     check_writable(output, index, queries)
-    of = query_texts(queries, query_field, id_column)
+    texts = query_texts(queries, query_field, id_column)
     loaded = Index.load(index)
     with progress_bar("queries") as report:
-        run = loaded.candidates(of, k, field=field, analyzer=analyzer, k1=k1, b=b, progress=report)
-    found = set(run.query_ids)
-    if lacking := [name for name in of if name not in found]:
-        remark(f"note: {len(lacking)} of {len(of)} queries have no document: {', '.join(lacking[:5])}")
+        run = loaded.candidates(texts, k, field=field, analyzer=analyzer, k1=k1, b=b, progress=report)
+    answered = set(run.query_ids)
+    if lacking := [name for name in texts if name not in answered]:
+        remark(f"note: {len(lacking)} of {len(texts)} queries have no document: {', '.join(lacking[:5])}")
     write_run(replace(run, tag=tag), output)

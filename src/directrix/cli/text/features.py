@@ -22,10 +22,11 @@ from directrix.cli.text.inputs import (
 )
 from directrix.data.formats import LETOR, named, outputs
 
-_AT_ONCE = 100  # queries whose features are in memory together
+# Number of queries whose features are in memory together.
+_AT_ONCE = 100
 
 
-def features_command(
+def text_features_command(
     *,
     index: IndexArgument,
     queries: QueriesArgument,
@@ -58,21 +59,21 @@ def features_command(
         raise typer.BadParameter(f"{output}: features are not written with this ending; write {outputs()}.")
     inputs = (index, queries, run, qrels, *(others or ()))
     check_writable(output, *inputs)
-    of = query_texts(queries, query_field, id_column)
+    texts = query_texts(queries, query_field, id_column)
     candidates = read_trec_run(run)
     more = other_runs(others, candidates)
-    computed = TextFeatures.of(Index.load(index), of, candidates, qrels, more, None)
+    computed = TextFeatures.of(Index.load(index), texts, candidates, qrels, more, None)
     used = [computed.run.query_ids[q] for q in computed.chosen]
     n_queries, n_rows, retrieved = len(used), 0, 0
     lacking = np.zeros(len(computed.sources), dtype=np.int64)
     with progress_bar("queries") as report, form.writing(output) as add:
         for first in range(0, n_queries, _AT_ONCE):
-            part = computed.queries(report, slice(first, first + _AT_ONCE))
-            n_rows, retrieved = n_rows + part.n_docs, retrieved + int((part.labels > 0.0).sum())
-            lacking += np.isnan(part.features).sum(axis=0)
+            chunk = computed.queries(report, slice(first, first + _AT_ONCE))
+            n_rows, retrieved = n_rows + chunk.n_docs, retrieved + int((chunk.labels > 0.0).sum())
+            lacking += np.isnan(chunk.features).sum(axis=0)
             if form is LETOR:
-                part = replace(part, query_ids=tuple(integer_topics(part.query_ids)))
-            add(part)
+                chunk = replace(chunk, query_ids=tuple(integer_topics(chunk.query_ids)))
+            add(chunk)
     if computed.judged is not None:
         note_unmatched(computed.run.tag, [computed.run], computed.judged)
     if form is LETOR:
@@ -85,6 +86,6 @@ def features_command(
         remark(f"note: values are missing, {how}: {counts} of {n_rows:,} rows")
     sizes = sizes_text(n_rows, n_queries, len(computed.sources))
     remark(f"saved: {output} ({sizes}: {some(computed.sources)})")
-    if (judged := computed.judged) is not None:
-        relevant = sum(label > 0.0 for name in used for label in judged[name].values())
+    if (judgments := computed.judged) is not None:
+        relevant = sum(label > 0.0 for name in used for label in judgments[name].values())
         remark(relevant_text(relevant, retrieved))

@@ -13,7 +13,7 @@ from directrix.cli.reading import check_writable
 from directrix.errors import amount
 
 
-def index_command(
+def text_index_command(
     *,
     documents: Annotated[
         Path,

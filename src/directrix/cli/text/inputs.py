@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 IndexArgument = Annotated[Path, options.argument(metavar="INDEX", help="Written by `directrix text index`.")]
-
-
 QueriesArgument = Annotated[
     Path,
     options.argument(
@@ -27,14 +25,10 @@ QueriesArgument = Annotated[
         help="Queries: JSON lines, CSV, TSV, Parquet, TREC topics (<top>) or SMART text (.I 1).",
     ),
 ]
-
-
 CandidatesOption = Annotated[
     Path,
     options.option("--run", metavar="RUN", help="Candidates: a TREC run, or a table of documents."),
 ]
-
-
 OtherRunsOption = Annotated[
     list[Path] | None,
     options.option(
@@ -45,16 +39,12 @@ OtherRunsOption = Annotated[
         "table lacks, are missing values. Repeatable.",
     ),
 ]
-
-
 QueryFieldOption = Annotated[
     str | None,
     options.option(
         help="Field of a query to search for. Default: query, text, title or question, whichever is there."
     ),
 ]
-
-
 IdColumnOption = Annotated[
     str | None,
     options.option(
@@ -110,8 +100,9 @@ def _columns_of(file: DataFile, candidates: Run) -> list[Run]:
     runs = []
     for name in names:
         values = np.append(table[name].to_numpy().astype(np.float64), np.nan)
-        of, place_of = (in_table, rows_of_table) if name in SCORES else (candidates, aligned)
-        runs.append(replace(of, tag=name, scores=values[place_of]))
+        # A column of scores ranks the documents of its table; any other is a feature of the candidates.
+        documents_of, place_of = (in_table, rows_of_table) if name in SCORES else (candidates, aligned)
+        runs.append(replace(documents_of, tag=name, scores=values[place_of]))
     return runs
 
 

@@ -22,7 +22,7 @@ from directrix.cli.text.inputs import (
 from directrix.errors import InputError
 
 
-def rerank_command(
+def text_rerank_command(
     *,
     model: options.ModelArgument,
     index: IndexArgument,
@@ -52,15 +52,15 @@ def rerank_command(
             f"the model {model} was trained on features without names, so they are not known; train on "
             "a file of `directrix text features` that ends in .parquet."
         )
-    of, candidates = query_texts(queries, query_field, id_column), read_trec_run(run)
+    texts, candidates = query_texts(queries, query_field, id_column), read_trec_run(run)
     with progress_bar("queries") as report:
         features = Index.load(index).features(
-            of,
+            texts,
             candidates,
             runs=other_runs(others, candidates),
             names=list(saved.feature_names),
             progress=report,
         )
     write_run(replace(Run.from_scores(features, saved.predict_queries(features)), tag=tag), output)
-    if without := len(of) - len(features.query_ids):
-        remark(f"note: {without} of {len(of)} queries of {queries} have no candidates in {run}")
+    if without := len(texts) - len(features.query_ids):
+        remark(f"note: {without} of {len(texts)} queries of {queries} have no candidates in {run}")

@@ -1,4 +1,11 @@
-"""Labeled queries from a table of events: groups, labels, candidates, and features at a decision."""
+"""Labeled queries from a table of events: groups, labels, candidates, and features at a decision.
+
+A table of events goes in, such as clicks and purchases, with tables of features and of candidates if there
+are any. Out come `Queries` in the order of time, each with what was known at its decision::
+
+    q = from_interactions(events, by="session", candidates=impressions, item_features=items)
+    train, test = q.split("2026-03-01")
+"""
 
 from __future__ import annotations
 
@@ -30,6 +37,7 @@ from directrix.errors import Advice, InputError, warn
 from directrix.parameters import check_choice, whole
 from directrix.types import Array, Float64Array
 
+# The labels of the usual kinds of events in shops, if the user gives none.
 GRADES = {"view": 0, "click": 1, "cart": 2, "purchase": 3}
 
 
@@ -90,6 +98,7 @@ class Interactions(Queries):
         return self._split(moment(at, "at"), np.inf)
 
     def _split(self, at: float, until: float) -> tuple[Interactions, Interactions]:
+        # Training queries have all their labels before the time, and test queries are decided from it on.
         sides = self.ends < at, (self.times >= at) & (self.times < until)
         for chosen, which in zip(sides, ("before", "from"), strict=True):
             if not chosen.any():
@@ -97,11 +106,7 @@ class Interactions(Queries):
                     f"no query is {which} {iso(at)}: the decisions are from {iso(self.times[0])} to "
                     f"{iso(self.times[-1])}. Give a time between."
                 )
-        self._warn_of_spanning(at)
-        return self.take(np.flatnonzero(sides[0])), self.take(np.flatnonzero(sides[1]))
-
-    def _warn_of_spanning(self, at: float) -> None:
-        """Warn of queries on both sides of a time; late purchases make them, so other labels are biased."""
+        # Late purchases make queries that are on both sides of a time, so labels of the others are biased.
         before = self.times < at
         if n := int((before & (self.ends >= at)).sum()):
             relevant = np.add.reduceat(self.labels > 0.0, self.qptr[:-1], dtype=np.int64)
@@ -111,8 +116,9 @@ class Interactions(Queries):
                 f"in neither part, with {lost:,} of {int(relevant[before].sum()):,} items with a label above "
                 "0. So late labels, such as purchases, are too rare in the last queries before it. Leave "
                 "these out too.",
-                stacklevel=4,
+                stacklevel=3,
             )
+        return self.take(np.flatnonzero(sides[0])), self.take(np.flatnonzero(sides[1]))
 
     def rolling(self, k: int = 5) -> Iterator[tuple[Interactions, Interactions]]:
         """Yield k pairs of training and test queries, each split by time as in `split`.
@@ -123,6 +129,7 @@ class Interactions(Queries):
         n_periods = whole(k, "k") + 1
         if n_periods > len(np.unique(self.times)):
             raise InputError(f"k={k} needs {n_periods} different decisions; there are fewer. Type e.g. k=1.")
+        # The last test part has no end.
         cuts = [*self.times[np.arange(1, n_periods) * self.n_queries // n_periods], np.inf]
         return (self._split(at, until) for at, until in itertools.pairwise(cuts))
 
@@ -132,6 +139,7 @@ class Interactions(Queries):
         Training queries of other users may be later than a test query, as in most papers on recommendation;
         `split` separates by time.
         """
+        # Queries are in the order of time, so the largest position is the last query of a user.
         _, user = np.unique(self.users.astype(str), return_inverse=True)
         last = np.zeros(int(user.max(initial=0)) + 1, dtype=np.int64)
         np.maximum.at(last, user, np.arange(self.n_queries))
@@ -214,12 +222,14 @@ def from_interactions(  # noqa: PLR0913 - all but the first are by name
     >>> q.query_ids, list(q.doc_ids), q.labels  # the last event of each user, with what precedes it
     (('a', 'b'), ['x', 'y', 'x', 'y'], array([0., 1., 1., 0.]))
     """
-    _check_choices(by, sampling, missing)
+    check_missing(missing)
+    check_choice(by, "by", ("user", "session", "day"))
+    check_choice(sampling, "sampling", ("uniform", "popularity"))
     reader = Reader(dict(user=user, item=item, time=time, event=event, session=session), categorical)
     sample = negatives, sampling, generator(seed)
     lists, past, pool = _lists(reader, events, candidates, by, grades, decision, sample)
-    parts = dict(user_features=user_features, item_features=item_features, pair_features=pair_features)
-    return _joined(reader, lists, past, pool, parts, missing, history=history)
+    tables = dict(user_features=user_features, item_features=item_features, pair_features=pair_features)
+    return _joined(reader, lists, past, pool, tables, missing, history=history)
 
 
 def _lists(
@@ -239,15 +249,10 @@ def _lists(
     positive, lowest = _positive(log, lists, past.n_items)
     if table is not None and table.keys is not None:
         _warn_of_unlisted(log, table, lists, past.n_items)
+    # With one decision for all, each user has one list, which cannot follow another.
     elif decision is None:
         _warn_of_late(positive, lowest, lists, past)
     return lists, past, _pool(table, lists, past, positive, *sample)
-
-
-def _check_choices(by: Any, sampling: Any, missing: Any) -> None:
-    check_missing(missing)
-    check_choice(by, "by", ("user", "session", "day"))
-    check_choice(sampling, "sampling", ("uniform", "popularity"))
 
 
 def _check_categorical(reader: Reader, tables: list[FeatureTable]) -> None:
@@ -265,18 +270,18 @@ def _joined(
     lists: Decisions,
     past: History,
     pool: CandidateRows,
-    parts: Mapping[str, Any],
+    sources: Mapping[str, Any],
     missing: Literal["error", "zero", "nan"],
     *,
     history: bool,
 ) -> Interactions:
     """Return the candidates with their features, from ``past`` and tables, as queries."""
-    tables = [reader.features(part, what) for what, part in parts.items() if part is not None]
+    tables = [reader.features(source, what) for what, source in sources.items() if source is not None]
     _check_categorical(reader, tables)
     log, columns = past.log, list[tuple[str, tuple[str, ...] | None]]()
     columns += [(name, None) for name in history_names(log.kind_names) if history]
-    for part in tables:
-        columns += zip(part.names, part.categories, strict=True)
+    for table in tables:
+        columns += zip(table.names, table.categories, strict=True)
     if not columns:
         raise InputError("there is no feature: give tables of features, or leave out history=False.")
     names, categories = feature_names([name for name, _ in columns], len(columns)), [c for _, c in columns]
@@ -292,7 +297,8 @@ def _joined(
     )
     ends = lists.times.copy()
     has_label = lists.of_event >= 0
-    ends[lists.of_event[has_label]] = log.times[has_label]  # the last one stays
+    # Events are in the order of time, and of several assignments to one list the last one stays.
+    ends[lists.of_event[has_label]] = log.times[has_label]
     q = Interactions(
         features,
         pool.grade,
@@ -315,10 +321,12 @@ def _positive(log: EventTable, lists: Decisions, n_items: int) -> tuple[Candidat
     """Return the items with events in each list with their highest grades, and their lowest grades."""
     has_label = np.flatnonzero(lists.of_event >= 0)
     pairs, grades = lists.of_event[has_label] * n_items + log.items[has_label], log.grades[has_label]
+    # Of several events of an item in a list, the one with the highest grade comes first.
     order = np.lexsort((-grades, pairs))
     starts = run_starts(pairs[order])
     ends = np.append(starts, len(order))[1:] - 1
     pairs = pairs[order[starts]]
+    # The first event of each pair has its highest grade, and the last one its lowest.
     positive = CandidateRows(pairs // n_items, pairs % n_items, grades[order[starts]], np.ones(len(pairs)))
     return positive, grades[order[ends]]
 
@@ -365,8 +373,9 @@ def _pool(
         else:
             drawn = uniform(kept, catalog, sizes, m, rng)
         pool = CandidateRows._make(map(np.append, kept, drawn))
-        pool = pool.take(np.argsort(pool.of * n_items + pool.item))  # no order that tells the positives
-    n_relevant, n_kept = (int((of.grade > 0.0).sum()) for of in (positive, pool))
+        # The order within a list must not tell the positives from the negatives.
+        pool = pool.take(np.argsort(pool.of * n_items + pool.item))
+    n_relevant, n_kept = (int((rows.grade > 0.0).sum()) for rows in (positive, pool))
     if n_kept < n_relevant:
         warn(
             f"{n_relevant - n_kept:,} of {n_relevant:,} items with a label above 0 {why} and have no row. "
@@ -382,6 +391,8 @@ def _pool(
 
 def _warn_of_late(positive: CandidateRows, lowest: Float64Array, lists: Decisions, past: History) -> None:
     """Warn of lists that only follow earlier ones; ``lowest`` is the lowest grade of an item in its list."""
+    # An event is late if the user had one of a lower grade with the item before, such as a click before a
+    # purchase.
     is_late = past.lowest_grades(positive.of, lists.users[positive.of], positive.item) < lowest
     others = np.bincount(positive.of[~is_late], minlength=len(lists.times))
     if alone := int((np.bincount(positive.of, minlength=len(others)) > others)[others == 0].sum()):
@@ -417,7 +428,8 @@ def _since(log: EventTable, table: CandidateTable | None, n_items: int) -> Float
     """Return the time after which each item can be a candidate, inf = never."""
     since = np.full(n_items, np.inf)
     if table is None:
-        since[log.items[::-1]] = log.times[::-1]  # the first one stays
+        # An item is known from its first event, which is the last one in reverse.
+        since[log.items[::-1]] = log.times[::-1]
     else:
         np.minimum.at(since, table.items, -np.inf if table.times is None else table.times)
     return since
@@ -433,6 +445,7 @@ def _features(
     missing: str,
 ) -> Array:
     """Return the features of all candidates, (n_docs, n_features)."""
+    # Counts of events need float32 alone; a table in float64 keeps its bits.
     dtype = np.result_type(np.float32, *(table.matrix.dtype for table in tables))
     check_room(
         len(pool.of) * n_features * dtype.itemsize,
@@ -441,6 +454,7 @@ def _features(
     )
     out = np.empty((len(pool.of), n_features), dtype=dtype)
     codes = {"user": lists.users[pool.of], "item": pool.item}
+    # The columns of the history come before those of the tables.
     column = n_features - sum(len(table.names) for table in tables)
     if past is not None:
         past.fill(out[:, :column], pool.of, *codes.values())

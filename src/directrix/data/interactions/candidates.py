@@ -12,7 +12,8 @@ from directrix.data.memory import check_room
 from directrix.errors import Advice
 from directrix.types import Array, Float64Array, Int64Array
 
-_CELLS = 1 << 22  # that are drawn together
+# Numbers that are drawn together, so that the arrays of a block of groups stay small.
+_CELLS = 1 << 22
 
 
 class CandidateRows(NamedTuple):
@@ -43,6 +44,7 @@ def of_lists(
     pool.grade[at] = positive.grade[where]
     if m is None:
         return pool
+    # Items with an event always stay, and some of the others are drawn.
     is_kept = np.zeros(len(pairs), dtype=bool)
     is_kept[at] = True
     other = np.flatnonzero(~is_kept)
@@ -91,7 +93,8 @@ def uniform(
         groups, rank = np.repeat(np.arange(n_groups), left), rows_of(np.zeros_like(left), left)
     else:
         groups, rank = _drawn(left, m, rng)
-    # the rank-th of the remaining items, shifted by the number of positives before it
+    # A negative is the rank-th of the remaining items, so its place is shifted by the number of positives
+    # before it.
     width = len(catalog.order) + 1
     gaps = group * width + place - (np.arange(len(group)) - first[group])
     moved = rank + np.searchsorted(gaps, groups * width + rank, side="right") - first[groups]

@@ -9,7 +9,8 @@ from directrix.data.interactions.tables import DAY, place_in
 from directrix.threads import run_chunks
 from directrix.types import Array, Float64Array, Int64Array
 
-_ROWS = 1 << 16  # of candidates at once, so that what is looked up stays in the caches
+# Candidates whose features are computed together, so that what is looked up stays in the caches.
+_ROWS = 1 << 16
 
 
 class Spans:
@@ -59,16 +60,16 @@ class History:
         self.of_item = Spans(log.items)
         self.of_pair = Spans(log.users * n_items + log.items)
 
-    def lowest_grades(self, of: Int64Array, users: Int64Array, items: Int64Array) -> Float64Array:
+    def lowest_grades(self, list_of_row: Int64Array, users: Int64Array, items: Int64Array) -> Float64Array:
         """Return the lowest grade of the events of user and item before each list, inf without one."""
         grades, rank = np.unique(self.log.grades[self.of_pair.order], return_inverse=True)
-        # lower from one pair to the next, so that minima begin again
+        # Ranks are lower from one pair to the next, so that each pair's running minimum begins again.
         below = np.repeat(np.arange(len(self.of_pair.known)), self.of_pair.sizes) * len(grades)
         lowest = np.minimum.accumulate(rank - below) + below
-        first, end = self.of_pair.spans(users * self.n_items + items, self.n_before[of])
+        first, end = self.of_pair.spans(users * self.n_items + items, self.n_before[list_of_row])
         return np.where(end > first, grades[lowest[np.maximum(end - 1, 0)]], np.inf)
 
-    def fill(self, out: Array, of: Int64Array, users: Int64Array, items: Int64Array) -> None:
+    def fill(self, out: Array, list_of_row: Int64Array, users: Int64Array, items: Int64Array) -> None:
         """Fill the columns of `history_names` for each candidate from the events before its list."""
         log, n_kinds = self.log, len(self.log.kind_names)
         indexes = self.of_item, self.of_pair
@@ -79,7 +80,7 @@ class History:
 
         def work(chunk: int) -> None:
             rows = slice(chunk * _ROWS, (chunk + 1) * _ROWS)
-            cells, item, before = out[rows], items[rows], self.n_before[of[rows]]
+            cells, item, before = out[rows], items[rows], self.n_before[list_of_row[rows]]
             keys = item, users[rows] * self.n_items + item
             for key_kind in range(2):
                 first, end = indexes[key_kind].spans(keys[key_kind], before)
@@ -88,11 +89,12 @@ class History:
                         count[end] - count[first], dtype=np.float32
                     )
             last = log.times[self.of_pair.order[np.maximum(end - 1, 0)]]
-            age = self.decisions[of[rows]] - np.where(end > first, last, -np.inf)
+            age = self.decisions[list_of_row[rows]] - np.where(end > first, last, -np.inf)
             cells[:, 2 * n_kinds] = 1.0 / (1.0 + age / DAY)
-            cells[users[rows] < 0, n_kinds:] = np.nan  # nothing is known of an unknown user
+            # Nothing is known of an unknown user.
+            cells[users[rows] < 0, n_kinds:] = np.nan
 
-        run_chunks(work, -(-len(of) // _ROWS))
+        run_chunks(work, -(-len(list_of_row) // _ROWS))
 
 
 def history_names(kinds: tuple[str, ...]) -> tuple[str, ...]:

@@ -59,6 +59,7 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
     keys = users = reader.number(columns, "session" if by == "session" else "user", "events")
     if by == "session":
         if reader.find(columns, "user", "events", optional=True) is None:
+            # Without a column of users, sessions have the history.
             reader.numbers["user"] = reader.numbers["session"]
         else:
             users = reader.number(columns, "user", "events")
@@ -73,6 +74,7 @@ def read_events(reader: Reader, events: Any, by: str, grades: Mapping[Any, float
         kind_names = numbers.names
         grade = check_labels([*grades.values()], place=lambda i: f"grades[{kind_names[i]!r}]")
         kinds = reader.number(columns, "event", "events")
+        # Kinds with a grade have the first numbers, and kinds that only events have follow.
         if len(numbers.names) > len(grade):
             unknown = [repr(name) for name in numbers.names[len(grade) :]]
             raise InputError(
@@ -124,9 +126,12 @@ def lists_of(
     """Group the events, or the candidates of lists, and determine the decision of each list."""
     rows: Any = table if table is not None and table.keys is not None else None
     keys = [log.keys] if rows is None else [log.keys, rows.keys]
+    # Lists have the identifiers of the tables, integers if all of them are.
     names = object_array(reader.numbers["session" if by == "session" else "user"].identifiers)
     if by == "day":
-        days = [np.floor(part.times / DAY).astype(np.int64) for part in (log, rows)[: len(keys)]]
+        # A key then stands for a user and a day.
+        tables = (log, rows)[: len(keys)]
+        days = [np.floor(table.times / DAY).astype(np.int64) for table in tables]
         first, last = min(day.min() for day in days), max(day.max() for day in days)
         n_days = int(last - first) + 1
         keys = [key * n_days + (day - first) for key, day in zip(keys, days, strict=True)]
@@ -152,42 +157,48 @@ def lists_of(
     else:
         times = _times_of_events(log, of_event, labels, by, decision)
     has_users = reader.numbers["user"] is not reader.numbers["session"] or (rows and rows.users is not None)
-    users = owners  # or sessions as users
+    # Without a column of users, sessions stand for them.
+    users = owners
     if by == "session" and has_users:
         users = _users_of_sessions(log, rows, of_event, of_candidate, labels)
     of_event[log.times < times[of_event]] = -1
     order = np.argsort(times, kind="stable")
-    if rows is None:  # a user without an event from the decision on has no label
+    # A user without an event from the decision on has no label.
+    if rows is None:
         order = order[np.isin(order, of_event)]
-    number = np.full(len(list_keys) + 1, -1)  # the last one for -1
+    # Events that are in no list have the number -1, and take the last entry.
+    number = np.full(len(list_keys) + 1, -1)
     number[order] = np.arange(len(order))
     return Decisions(labels[order], users[order], times[order], number[of_event], number[of_candidate])
 
 
-def _one_per_list(values: Array, of: Int64Array, labels: Array, what: str, text: Any) -> Array:
+def _one_per_list(values: Array, list_of_row: Int64Array, labels: Array, what: str, text: Any) -> Array:
     """Return the value of each list; `InputError` if its candidates have different ones."""
     first = np.empty(len(labels), dtype=values.dtype)
-    first[of[::-1]] = values[::-1]
-    if (other := values != first[of]).any():
+    first[list_of_row[::-1]] = values[::-1]
+    if (other := values != first[list_of_row]).any():
         row = int(np.argmax(other))
         raise InputError(
             f"candidates, row {row}: the {what} is {text(values[row])}, that of another candidate of "
-            f"{labels[of[row]]!r} is {text(first[of[row]])} (rows: {int(other.sum()):,}); a list has one "
-            "decision.",
+            f"{labels[list_of_row[row]]!r} is {text(first[list_of_row[row]])} (rows: "
+            f"{int(other.sum()):,}); a list has one decision.",
             Advice("by-session"),
         )
     return first
 
 
-def _times_of_events(log: EventTable, of: Int64Array, labels: Array, by: str, decision: Any) -> Float64Array:
+def _times_of_events(
+    log: EventTable, list_of_event: Int64Array, labels: Array, by: str, decision: Any
+) -> Float64Array:
     """Return the given decision, or the first event of a session or day, or the last event of a user."""
     if decision is not None:
         if by != "user":
             raise InputError(f"a decision for all queries needs by='user', got by={by!r}; leave it out.")
         return np.full(len(labels), moment(decision, "decision"))
     times = np.full(len(labels), np.nan)
-    inside = np.flatnonzero(of >= 0)[:: 1 if by == "user" else -1]
-    times[of[inside]] = log.times[inside]  # the last one stays
+    inside = np.flatnonzero(list_of_event >= 0)[:: 1 if by == "user" else -1]
+    # Of several assignments to one list the last one stays.
+    times[list_of_event[inside]] = log.times[inside]
     if (bad := np.isnan(times)).any():
         raise InputError(
             f"candidates: {labels[np.argmax(bad)]!r} has no event, so its decision is not known (so have "

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.checks import floats_of, is_missing
-from directrix.data.columns import KNOWN, ColumnNames, find
+from directrix.data.columns import ROLES, ColumnNames, find
 from directrix.data.file import DataFile
 from directrix.data.frames import array_of, by_column, cells_of, columns_of, encoded, matrix_of
 from directrix.data.grouping import run_starts
@@ -26,6 +26,9 @@ _FURTHEST = 1e11
 """Seconds, as numbers: more than 3,000 years, and before any time since 1973 in milliseconds."""
 _YEARS = 10_000
 """Of dates before and after 1970: microseconds hold them exactly, and 9999-12-31 may stand for never."""
+
+# Rows of features that are copied together.
+_ROWS = 1 << 16
 
 _KEYS = {"user_features": ["user"], "item_features": ["item"], "pair_features": ["user", "item"]}
 _CALL = "directrix.data.from_interactions(events"
@@ -50,7 +53,8 @@ class Reader:
     def columns(self, table: Any, what: str) -> dict[Any, Any]:
         """Return the columns of a frame, dict or file by their names; identifiers of a file are text."""
         if isinstance(table, str | os.PathLike):
-            ids = {name for key in self.numbers for name in (self._names.get(key), *KNOWN[key])}
+            # Identifiers of a file are read as text, so that 007 stays 007.
+            ids = {name for key in self.numbers for name in (self._names.get(key), *ROLES[key].recognized)}
             table = DataFile(table, ColumnNames(categorical=(*(ids - {None}), *self.categorical))).table()
         columns_by_name = columns_of(table, what, "a frame, dict of columns or path is needed")
         sizes = {name: _size(column) for name, column in columns_by_name.items()}
@@ -63,16 +67,16 @@ class Reader:
                 )
         return columns_by_name
 
-    def find(self, of: Mapping[Any, Any], key: str, what: str, *, optional: bool = False) -> Any:
+    def find(self, columns: Mapping[Any, Any], key: str, what: str, *, optional: bool = False) -> Any:
         """Return the name of the column of users, items, ...; only events must have the given name."""
         asked = self._names.get(key)
-        if asked not in of and what != "events":
+        if asked not in columns and what != "events":
             asked = None
-        return find([*of], key, asked, what, _CALL, optional=optional)
+        return find([*columns], key, asked, what, _CALL, optional=optional)
 
-    def number(self, of: Mapping[Any, Any], key: str, what: str) -> Int64Array:
+    def number(self, columns: Mapping[Any, Any], key: str, what: str) -> Int64Array:
         """Return the numbers of the identifiers in the column of users, items or sessions."""
-        column = of[self.find(of, key, what)]
+        column = columns[self.find(columns, key, what)]
         numbers = self.numbers[key].add(column, lambda row: f"{what}, row {row}")
         if len(numbers) != len(column):
             raise InputError(f"{what}: the column of {key}s holds lists; write identifiers as text.")
@@ -82,13 +86,13 @@ class Reader:
             raise InputError(f"{what}: there is no row; one or more are needed. {fix}")
         return numbers
 
-    def times(self, of: Mapping[Any, Any], what: str) -> Float64Array:
+    def times(self, columns: Mapping[Any, Any], what: str) -> Float64Array:
         """Return the column of times, in seconds."""
-        return seconds(of[name := self.find(of, "time", what)], f"{what}, column {name!r}")
+        return seconds(columns[name := self.find(columns, "time", what)], f"{what}, column {name!r}")
 
-    def features(self, given: Any, what: str) -> FeatureTable:
+    def features(self, table: Any, what: str) -> FeatureTable:
         """Read a table of features, with one row per key, or several at different times."""
-        columns, keys = self.columns(given, what), _KEYS[what]
+        columns, keys = self.columns(table, what), _KEYS[what]
         used = [self.find(columns, key, what) for key in keys]
         time = self.find(columns, "time", what, optional=True)
         names = [name for name in columns if name not in (*used, time)]
@@ -135,15 +139,20 @@ class FeatureTable(NamedTuple):
         starts = run_starts(keys[order])
         distinct, moments = np.unique(times, return_inverse=True)
         width = len(distinct) + 1
+        # Key and rank of the time are one number, so that one search finds the last row of a key before a
+        # decision.
         of_rows = keys[order] * width + moments[order]
         if len(same := np.flatnonzero(of_rows[1:] == of_rows[:-1])):
             fix = ", and there is no column of times. Add a column time, or keep one row per key."
             fix = fix if self.times is None else " at the same time. Keep one of them."
             raise InputError(f"{self.what}, row {order[same[0] + 1]}: its key has another row{fix}")
-        before = np.searchsorted(distinct, decisions)  # a row at the decision itself is too late
+        # A row at the decision itself is too late.
+        before = np.searchsorted(distinct, decisions)
         place = np.searchsorted(of_rows, asked * width + before) - 1
         key, has_key = place_in(keys[order][starts], asked)
         exists = has_key & (place >= starts[key])
+        # A key with several rows may have become known later. A single row that is too late is the sign of a
+        # table of the present.
         is_single = np.diff(starts, append=len(order)) == 1
         if len(late := np.flatnonzero(has_key & ~exists & is_single[key])):
             row = order[starts[key[late[0]]]]
@@ -153,8 +162,9 @@ class FeatureTable(NamedTuple):
                 "candidates): it may hold what happened after. Give a table from before the decisions, or "
                 "one row for each time at which the features changed."
             )
-        for first in range(0, len(out), 1 << 16):  # without a second table of this size
-            block = slice(first, first + (1 << 16))
+        # Blocks avoid a second table of this size.
+        for first in range(0, len(out), _ROWS):
+            block = slice(first, first + _ROWS)
             out[block] = self.matrix[order[place[block]]]
             out[block][~exists[block]] = np.nan
         return exists
@@ -166,14 +176,15 @@ def _combined(table: list[Int64Array], asked: list[Int64Array]) -> tuple[Int64Ar
         return table[0], asked[0]
     width = int(max(table[1].max(initial=0), asked[1].max(initial=0))) + 1
     pairs, keys = np.unique(table[0] * width + table[1], return_inverse=True)
+    # A pair that the table lacks gets a number that no row has.
     place, exists = place_in(pairs, asked[0] * width + asked[1])
     return keys, np.where(exists, place, len(pairs))
 
 
-def place_in(known: Int64Array, asked: Int64Array) -> tuple[Int64Array, Array]:
+def place_in(keys: Int64Array, asked: Int64Array) -> tuple[Int64Array, Array]:
     """Return a position in the sorted keys for each requested key, and whether it holds that key."""
-    place = np.minimum(np.searchsorted(known, asked), len(known) - 1)
-    return place, known[place] == asked
+    place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+    return place, keys[place] == asked
 
 
 def seconds(column: Any, what: str) -> Float64Array:
@@ -213,7 +224,8 @@ def _numbers_or_dates(values: Array, what: str) -> Array:
     try:
         if all(is_missing(x) or (isinstance(x, Real | Decimal) and not isinstance(x, bool)) for x in cells):
             return floats_of(cells)
-    except OverflowError:  # an integer that no float holds
+    except OverflowError:
+        # No float holds an integer of this size, which is too far from 1970 in any case.
         return np.full(len(cells), 1e300)
     times = np.empty(len(values), dtype="datetime64[us]")
     for row, cell in enumerate(cells):

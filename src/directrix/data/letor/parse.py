@@ -1,4 +1,12 @@
-"""Parse LETOR / svmlight text, block by block, into arrays."""
+"""Parse LETOR / svmlight text, block by block, into arrays.
+
+A file goes in. Blocks of about 1 MiB of whole lines are parsed on threads, and their rows come out in the
+order of the file, with the problems of bad lines::
+
+    parser = BlockParser(path, np.dtype(np.float32), "error", index_base=1, want_qid=True)
+    blocks, dense = parse_file(path, parser, n_features=None, sparse=None)
+    features = assemble(parser, blocks, dense, width, sparse=None)
+"""
 
 from __future__ import annotations
 
@@ -65,6 +73,7 @@ class FileBlocks:
 
     def _first_line(self, block: int) -> int:
         """Position of the first line that starts in a block, or after it."""
+        # A line starts after the newline before the block. Most lines end within 16 KiB.
         offset, length = block * self._size - 1, 1 << 14
         if not 0 <= offset < self._bytes:
             return max(0, min(offset, self._bytes))
@@ -74,14 +83,11 @@ class FileBlocks:
             if end or len(text) < length:
                 return offset + (end or len(text))
             if length > LONGEST_LINE:
-                raise_problems(self._path, [Problem(self._line_of(offset), *TOO_LONG)])
+                begins = range(0, offset, self._size)
+                texts = (self._read(begin, min(self._size, offset - begin)) for begin in begins)
+                line = 1 + sum(text.count(b"\n") for text in texts)
+                raise_problems(self._path, [Problem(line, *TOO_LONG)])
             length *= 2
-
-    def _line_of(self, offset: int) -> int:
-        blocks = (
-            self._read(begin, min(self._size, offset - begin)) for begin in range(0, offset, self._size)
-        )
-        return 1 + sum(block.count(b"\n") for block in blocks)
 
     def _read(self, offset: int, length: int) -> bytes:
         pieces: list[bytes] = []
@@ -97,7 +103,8 @@ _NUMBER = "Correct the line or remove it. " + _SHAPE
 _ORDER = "Write the indices of each line in increasing order, once each. " + _SHAPE
 _LABEL = "the label is {token}; labels are finite and >= 0"
 
-_TEXTS: dict[int, tuple[str, str]] = {  # what is wrong, and the remedy
+# By the codes of the kernel: what is wrong, and the remedy.
+_TEXTS: dict[int, tuple[str, str]] = {
     kernel.LABEL: ("the label is {token}, not a number", _NUMBER),
     kernel.LABEL_RANGE: (_LABEL, "Shift the labels so that the lowest is 0, e.g. -1/1 to 0/1."),
     kernel.LABEL_LARGE: (_LABEL, "Write the highest grade of the scale instead, e.g. 4."),
@@ -142,8 +149,10 @@ def problem_of(line: int, code: int, token: bytes, dtype: str) -> Problem:
     return Problem(line, what.format(token=shown, dtype=dtype), remedy)
 
 
-_HARD_NUMBERS = 4096  # room at first; more is made where it does not suffice
-_FLOAT32_LIMIT = 3.4028235677973362e38  # doubles above it round to infinity
+# Room at first for numbers that the kernel leaves to Python; more is made where it does not suffice.
+_HARD_NUMBERS = 4096
+# Doubles above this round to an infinite float32.
+_FLOAT32_LIMIT = 3.4028235677973362e38
 _FLOAT64_LIMIT = 1.7976931348623157e308
 
 
@@ -194,7 +203,8 @@ class BlockParser:
     All lines must have a qid, or none.
     """
 
-    path: Path  # for messages about memory
+    path: Path
+    """The file, for messages about memory."""
     dtype: np.dtype[Any]
     missing: str
     index_base: int
@@ -218,6 +228,7 @@ class BlockParser:
         if dense is None:
             n_lines, n_entries = kernel.count(np.frombuffer(text, dtype=np.uint8))
             dense = np.zeros((n_lines, 0), self.dtype)
+        # The block is parsed again if it has more hard numbers than there is room for.
         while True:
             block, hard, totals = self._run(text, dense, n_entries, room)
             if totals[kernel.HARDS] <= room:
@@ -225,7 +236,8 @@ class BlockParser:
             room = int(totals[kernel.HARDS])
         block.is_terminated = is_terminated
         self._finish(block, dense, hard[: totals[kernel.HARDS]], text)
-        if (fault := fault_of(text)) is not None:  # instead of what it makes of the lines
+        # A NUL, or a carriage return within a line, has its own message instead of those on its lines.
+        if (fault := fault_of(text)) is not None:
             place, *what = fault
             block.problems, block.n_problems = [Problem(text.count(b"\n", 0, place) + 1, *what)], 1
         return block
@@ -240,7 +252,8 @@ class BlockParser:
         n_values = max(n_entries, 0)
         columns, values = np.zeros(n_values, dtype=np.int32), np.zeros(n_values, dtype=self.dtype)
         indptr = np.zeros(n_lines + 1 if as_csr else 0, dtype=np.int64)
-        hard = np.empty((room, 4), dtype=np.int64)  # most of it is never touched
+        # These are rows, places and spans of numbers, of which the kernel mostly writes a few.
+        hard = np.empty((room, 4), dtype=np.int64)
         errors = np.zeros((kernel.MAX_ERRORS, 4), dtype=np.int64)
         totals = np.zeros(kernel.N_TOTALS, dtype=np.int64)
         kernel.parse_block(
@@ -285,10 +298,12 @@ class BlockParser:
                 code = kernel.LABEL_RANGE if value < 0.0 else kernel.LABEL_LARGE
                 self._add(block, code, text, (a, b))
             elif row >= 0 and abs(value) > self._limit:
-                begin = len(text[: a - 1].rstrip(b"0123456789"))  # of the index before the colon
+                # The message shows the index before the colon, too.
+                begin = len(text[: a - 1].rstrip(b"0123456789"))
                 self._add(block, kernel.VALUE_RANGE, text, (begin, b))
             elif block.n_problems:
-                continue  # the rows of bad lines were reused for later lines
+                # The rows of bad lines were reused for later lines.
+                continue
             elif row < 0:
                 block.labels[-1 - row] = value
             elif block.csr is not None:
@@ -308,8 +323,10 @@ class BlockParser:
 
 
 _T = TypeVar("_T")
-_BATCH = 16  # blocks of a file that are held as text at the same time
-_LOOKS = 64  # blocks of a plain file, after which available memory is looked at
+# Blocks of a file that are held as text at the same time.
+_BATCH = 16
+# Available memory is looked at after this number of blocks of a plain file.
+_LOOKS = 64
 
 
 def parse_file(
@@ -340,6 +357,8 @@ def parse_file(
             is_wide = max(block.width for block in blocks) <= width
             return (blocks, _without_gaps(dense, blocks, starts)) if is_wide else None
 
+        # The first block says how wide the rows are, and whether they are sparse. Dense rows are then
+        # parsed into one array, so that they are not copied from blocks.
         numbers = range(len(text))
         first = parse(0) if numbers else None
         done = None
@@ -415,7 +434,8 @@ def assemble(
     if dense is not None and not is_thin:
         return dense
     if is_thin:
-        from scipy.sparse import csr_array, vstack  # not at the top: dense features do not wait for it
+        # The import is not at the top, because dense features need not wait for it.
+        from scipy.sparse import csr_array, vstack
 
         if dense is not None:
             return csr_array(dense)
@@ -425,10 +445,11 @@ def assemble(
         return csr
     out = _zeros(parser.path, starts[-1], width, parser.dtype)
 
-    def fill(b: int) -> None:
+    def place(b: int) -> None:
         values, columns, indptr = blocks[b].csr or (out[:0, 0],) * 3
         out[starts[b] + np.repeat(np.arange(sizes[b]), np.diff(indptr)), columns] = values
-        blocks[b].csr = None  # releases them
+        # The entries of a block are released as soon as they are in the rows.
+        blocks[b].csr = None
 
-    run_chunks(fill, len(blocks))
+    run_chunks(place, len(blocks))
     return out

@@ -1,4 +1,12 @@
-"""Read LETOR / svmlight text: ``label qid:ID index:value ... # comment``."""
+"""Read LETOR / svmlight text: ``label qid:ID index:value ... # comment``.
+
+A file goes in, plain or compressed. `Queries` come out, or one error with all lines that cannot be used::
+
+    queries = read_letor("train.txt", missing="zero")
+    queries.features, queries.labels, queries.query_ids
+
+`parse` turns blocks of lines into arrays. This module checks the file as a whole, and groups its rows.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +39,10 @@ from directrix.errors import Advice, InputError, amount, warn
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array
 
-_MOST_FEATURES = 1 << 16  # of a table
-_TYPES = np.float32, np.float64  # the first one that holds all values
+# Columns of a table, each of which takes space in every row.
+_MOST_FEATURES = 1 << 16
+# Features get the first of these types that holds all values.
+_TYPES = np.float32, np.float64
 
 
 def read_letor(
@@ -122,7 +132,8 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
 
     Features are not used. If only errors matter, the first row of each run of one query suffices.
     """
-    before = _lines_before(blocks)
+    # Problems and rows have lines within their block.
+    before = list(itertools.accumulate((block.n_lines for block in blocks[:-1]), initial=0))
     problems = [
         problem._replace(line=n + problem.line)
         for n, block in zip(before, blocks, strict=False)
@@ -139,13 +150,24 @@ def check_blocks(path: Path, blocks: list[Block], side: Path | None) -> tuple[In
         return _queries_from_sizes(path, side, blocks)
     qids = np.concatenate([block.qids for block in blocks])
     starts = run_starts(qids)
-    if len(np.unique(qids[starts])) < len(starts):
-        _raise_split(path, blocks, starts, qids[starts])
-    return np.append(starts, len(qids)), tuple(qids[starts].tolist())
-
-
-def _lines_before(blocks: list[Block]) -> list[int]:
-    return list(itertools.accumulate((block.n_lines for block in blocks[:-1]), initial=0))
+    query_ids = qids[starts].tolist()
+    if len(set(query_ids)) < len(query_ids):
+        lines = np.concatenate([block.lines + n + 1 for block, n in zip(blocks, before, strict=True)])[starts]
+        remedy = (
+            f"The lines of a query must be together: sort the file by query, e.g. `sort -s -t: -k2,2n "
+            f"{path.name}`, or give the later lines another number."
+        )
+        first_line: dict[int, int] = {}
+        problems = []
+        for qid, line in zip(query_ids, lines.tolist(), strict=True):
+            first = first_line.setdefault(qid, line)
+            if first != line:
+                what = (
+                    f"query {qid} starts again; its lines began at {path}:{first} and were followed by others"
+                )
+                problems.append(Problem(line, what, remedy))
+        raise_problems(path, problems)
+    return np.append(starts, len(qids)), tuple(query_ids)
 
 
 def doc_ids_of(blocks: list[Block]) -> Array:
@@ -158,7 +180,8 @@ def _check_options(
 ) -> None:
     try:
         is_known = dtype is None or np.dtype(dtype) in (np.dtype(np.float32), np.dtype(np.float64))
-    except TypeError:  # not the name of any type
+    except TypeError:
+        # It is not the name of any type.
         is_known = False
     if not is_known:
         raise InputError(f"dtype={dtype!r}: features are float32 or float64; type dtype=numpy.float32.")
@@ -221,6 +244,7 @@ def _check_last_line(path: Path, blocks: list[Block]) -> None:
     """Reject a file that ends in the middle of a line, as far as that is detectable."""
     if all(block.is_terminated for block in blocks):
         return
+    # The widths of all rows but the last one show whether that one ends early.
     filled = [block for block in blocks if len(block.labels)]
     width = max(block.width for block in filled)
     last = filled[-1]
@@ -246,11 +270,13 @@ def _check_last_line(path: Path, blocks: list[Block]) -> None:
 
 def _missing_end(path: Path) -> str | None:
     """Return the ending that only the last row lacks, "" if there is none; None if its number is complete."""
+    # Each mark of a row has a bit for a comment, and one for blanks before the end of the line.
     marks = bytearray()
     with open_data(path) as file:
         for line in file:
             if line.split(b"#")[0].strip():
                 marks.append((b"#" in line) + 2 * line.rstrip(b"\r\n").endswith((b" ", b"\t")))
+    # Ends that each row has, except the last one, were cut off with the rest of it.
     *others, last = marks
     missing = ~last if others else 0
     for mark in others:
@@ -268,37 +294,8 @@ def _width(path: Path, blocks: list[Block], n_features: int | None) -> int:
     return width if n_features is None else n_features
 
 
-def _raise_split(path: Path, blocks: list[Block], starts: Int64Array, ids: Int64Array) -> None:
-    numbers = [block.lines + n + 1 for block, n in zip(blocks, _lines_before(blocks), strict=True)]
-    lines = np.concatenate(numbers)[starts]
-    remedy = (
-        f"The lines of a query must be together: sort the file by query, e.g. `sort -s -t: -k2,2n "
-        f"{path.name}`, or give the later lines another number."
-    )
-    seen: dict[int, int] = {}
-    problems = []
-    for qid, line in zip(ids.tolist(), lines.tolist(), strict=True):
-        first = seen.setdefault(qid, line)
-        if first != line:
-            what = f"query {qid} starts again; its lines began at {path}:{first} and were followed by others"
-            problems.append(Problem(line, what, remedy))
-    raise_problems(path, problems)
-
-
 def _queries_from_sizes(path: Path, side: Path, blocks: list[Block]) -> tuple[Int64Array, tuple[int, ...]]:
-    sizes = _sizes_of(side)
-    n_docs = sum(len(block.labels) for block in blocks)
-    if (total := sum_of(sizes)) != n_docs:
-        raise InputError(
-            f"{side}: the {len(sizes):,} sizes add up to {total:,}, but {path} has {n_docs:,} lines "
-            "of data; both must agree.",
-            Advice("sizes-of-file"),
-        )
-    return np.concatenate([[0], np.cumsum(sizes)]), tuple(range(len(sizes)))
-
-
-def _sizes_of(side: Path) -> Int64Array:
-    """Numbers of lines of each query, from the file that gives them."""
+    """Return the queries of a file, from another one with the number of lines of each."""
     sizes = array("q")
     with readable(side), open_data(side) as file:
         for words in map(bytes.split, stream_blocks(file)):
@@ -310,7 +307,14 @@ def _sizes_of(side: Path) -> Int64Array:
                     "integer >= 1. Write one size per line."
                 )
             sizes.extend(map(int, words))
-    return np.array(sizes, dtype=np.int64)
+    n_docs = sum(len(block.labels) for block in blocks)
+    if (total := sum_of(np.array(sizes, dtype=np.int64))) != n_docs:
+        raise InputError(
+            f"{side}: the {len(sizes):,} sizes add up to {total:,}, but {path} has {n_docs:,} lines "
+            "of data; both must agree.",
+            Advice("sizes-of-file"),
+        )
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), tuple(range(len(sizes)))
 
 
 def letor_blocks(path: Path, *, missing: str) -> Iterator[Queries]:
@@ -324,7 +328,7 @@ def letor_blocks(path: Path, *, missing: str) -> Iterator[Queries]:
         side = _side_file(path)
         for dtype in _TYPES:
             parser = BlockParser(path, np.dtype(dtype), missing, 1, want_qid=side is None)
-            seen, width, has_docs, is_beyond = [], 0, False, False
+            without_rows, width, has_docs, is_beyond = list[Block](), 0, False, False
             for block in each_block(path, parser):
                 width, has_docs = max(width, block.width), has_docs or block.doc_ids is not None
                 if width > _MOST_FEATURES:
@@ -334,16 +338,17 @@ def letor_blocks(path: Path, *, missing: str) -> Iterator[Queries]:
                         "take no space."
                     )
                 is_beyond |= block.is_beyond
-                seen.append(_without_rows(block))
+                without_rows.append(_without_rows(block))
             if not is_beyond:
                 break
-        qptr, _ = check_blocks(path, seen, side)
+        qptr, _ = check_blocks(path, without_rows, side)
         first = 0
         for block, features in each_block(path, parser, width):
             if block.width > width or block.n_problems:
                 raise InputError(f"{path} changed while it was converted. Convert it again.")
             n, qids = len(block.labels), block.qids
             if side is not None:
+                # Without qid in the lines, a row belongs to the query whose boundaries enclose it.
                 qids = np.searchsorted(qptr[1:], np.arange(first, first + n), side="right")
             docs = doc_ids_of([block]) if has_docs else None
             yield rows_as_queries(first, features, block.labels, qids, docs)

@@ -1,4 +1,9 @@
-"""Write LETOR / svmlight text that reads back to the same values."""
+"""Write LETOR / svmlight text that reads back to the same values.
+
+`Queries` go in, and lines ``label qid:ID index:value ... #docid = X`` come out::
+
+    write_letor(queries, "train.txt.gz")
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,8 @@ from directrix.data.queries import Queries
 from directrix.errors import Advice, InputError
 from directrix.types import Array
 
-_ROWS = 4096  # rows that become text together
+# Rows that become text together.
+_ROWS = 4096
 _BLANK = re.compile(r"[ \t-\r]")
 
 
@@ -61,21 +67,6 @@ def letor_lines(q: Queries) -> Iterator[bytes]:
             "LETOR text has numbers alone, and the data have categories. Write them as *.parquet or *.arrow, "
             "or leave those columns out."
         )
-    heads = _heads(q)
-    csr = sp.csr_array(q.features) if sp.issparse(q.features) else None
-    for first in range(0, q.n_docs, _ROWS):
-        last = min(first + _ROWS, q.n_docs)
-        rows = _dense_rows(q.features[first:last]) if csr is None else _csr_rows(csr, first, last)
-        labels = shortest(q.labels[first:last])
-        lines = []
-        for row, (label, features) in enumerate(zip(labels, rows, strict=True), start=first):
-            comment = "" if q.doc_ids is None else letor_comment(q.doc_ids[row], int(q.rows[row]))
-            lines.append(f"{label} {heads[row]}{features}{comment}\n")
-        yield "".join(lines).encode()
-
-
-def _heads(q: Queries) -> Array:
-    """``qid:ID`` of every row."""
     heads = []
     for number, qid in enumerate(q.query_ids):
         if not is_integer(qid):
@@ -84,7 +75,17 @@ def _heads(q: Queries) -> Array:
                 Advice("number-queries"),
             )
         heads.append(f"qid:{int(qid)}")
-    return np.repeat(np.array(heads, dtype=object), np.diff(q.qptr))
+    head_of = np.repeat(np.array(heads, dtype=object), np.diff(q.qptr))
+    csr = sp.csr_array(q.features) if sp.issparse(q.features) else None
+    for first in range(0, q.n_docs, _ROWS):
+        last = min(first + _ROWS, q.n_docs)
+        rows = _dense_rows(q.features[first:last]) if csr is None else _csr_rows(csr, first, last)
+        labels = shortest(q.labels[first:last])
+        lines = []
+        for row, (label, features) in enumerate(zip(labels, rows, strict=True), start=first):
+            comment = "" if q.doc_ids is None else letor_comment(q.doc_ids[row], int(q.rows[row]))
+            lines.append(f"{label} {head_of[row]}{features}{comment}\n")
+        yield "".join(lines).encode()
 
 
 def is_integer(qid: Any) -> TypeGuard[int | np.integer[Any] | float]:
@@ -117,6 +118,7 @@ def _csr_rows(csr: Any, first: int, last: int) -> list[str]:
     pieces = [f" {j + 1}:{text}" for j, text in zip(csr.indices[low:high].tolist(), texts, strict=True)]
     ends = (csr.indptr[first : last + 1] - low).tolist()
     rows = ["".join(pieces[a:b]) for a, b in itertools.pairwise(ends)]
+    # A zero in the last column of the first row keeps the number of features, where no row has that column.
     width = csr.shape[1]
     if first == 0 and width and not np.any(csr.indices == width - 1):
         rows[0] += f" {width}:0"
@@ -130,6 +132,7 @@ def letor_comment(doc_id: object, row: int) -> str:
     text = identifier_text(doc_id)
     if text and not _BLANK.search(text):
         return f" #docid = {text}"
+    # A reader takes a comment without "docid" as the identifier, up to the end of the line.
     has_blank_end = not text or _BLANK.match(text[0]) or _BLANK.match(text[-1])
     if has_blank_end or "\n" in text or text.startswith("#") or "docid" in text:
         raise InputError(

@@ -1,4 +1,10 @@
-"""A file of results from shards, from which an interrupted training run resumes."""
+"""A file of results from shards, from which an interrupted training run resumes.
+
+The file is a list of answers, each with the digest of its question and a checksum::
+
+    with keep_answers("training.checkpoint"):
+        ranker.fit_queries(open_shards("shards"))
+"""
 
 from __future__ import annotations
 
@@ -7,9 +13,9 @@ import hashlib
 import math
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 
@@ -19,18 +25,14 @@ from directrix.data.shards.context import using_driver
 from directrix.data.shards.task import Driver, Span, Task, current_driver
 from directrix.errors import Advice, InputError
 from directrix.fingerprint import fingerprint
-from directrix.types import Float64Array
 
 _MAGIC = b"directrix-answers/2\n"
-_HEAD = struct.Struct("<32sBQQ")  # digest of the question, dimensions, rows, columns
-_CHECKSUM = 32  # bytes: SHA-256 of head and numbers
-
-
-class _Entry(NamedTuple):
-    """Place and shape of an answer in the file."""
-
-    offset: int
-    shape: tuple[int, ...]
+# The head of an answer: the digest of its question, and its numbers of dimensions, rows and columns.
+_HEAD = struct.Struct("<32sBQQ")
+# The SHA-256 of head and numbers has this number of bytes.
+_CHECKSUM = 32
+_Entries = dict[bytes, tuple[int, tuple[int, ...]]]
+"""By the digest of its question: the place of an answer in the file, and its shape."""
 
 
 @contextlib.contextmanager
@@ -76,7 +78,8 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     try:
         yield file
     finally:
-        with contextlib.suppress(OSError):  # it writes again what found no room, an error already
+        # Closing writes again the bytes that found no room, which was an error already.
+        with contextlib.suppress(OSError):
             file.close()
 
 
@@ -96,6 +99,7 @@ class _KeepingDriver(Driver):
 
     def __init__(self, driver: Driver, path: Path, file: IO[bytes], *, resume: bool) -> None:
         self._driver, self._path, self._file = driver, path, file
+        self.entries: _Entries
         with readable(path):
             self.entries, self._end = _read(path, file)
             if not resume:
@@ -108,38 +112,36 @@ class _KeepingDriver(Driver):
 
     def ask(self, task: Task) -> Any:
         """Return the result in the file, or request and record it."""
-        question = hashlib.sha256(f"{__version__} {fingerprint(task.question)}".encode())
-        for shard in task.shards:
-            question.update(shard.sha256.encode())
-        key = question.digest()
+        question = task.question, [shard.sha256 for shard in task.shards]
+        return self.remembered(question, lambda: self._driver.ask(task))
+
+    def remembered(self, question: Any, answer: Callable[[], Any]) -> Any:
+        """Return the result for a question in the file, or record that of ``answer``."""
+        key = hashlib.sha256(f"{__version__} {fingerprint(question)}".encode()).digest()
         if key in self.entries:
-            return self._answer(self.entries[key])
-        answer = self._driver.ask(task)
-        if isinstance(answer, np.ndarray) and answer.dtype == np.float64 and answer.ndim <= 2:
+            offset, shape = self.entries[key]
+            self._file.seek(offset)
+            values = np.frombuffer(self._file.read(8 * math.prod(shape)), np.float64)
+            # The trainer may write to its answers, so it gets a copy.
+            return values.reshape(shape).copy()
+        answered = answer()
+        if isinstance(answered, np.ndarray) and answered.dtype == np.float64 and answered.ndim <= 2:
+            head = _HEAD.pack(key, answered.ndim, *(*answered.shape, 1, 1)[:2])
+            numbers = answered.tobytes()
             with _writable(self._path):
-                self._add(key, answer)
-        return answer
+                self._file.seek(self._end)
+                self._file.write(head + numbers + hashlib.sha256(head + numbers).digest())
+                self._file.flush()
+            self.entries[key] = self._end + len(head), answered.shape
+            self._end = self._file.tell()
+        return answered
 
     def answers(self, task: Task) -> dict[Span, Any]:
         """Return the results of the other driver."""
         return self._driver.answers(task)
 
-    def _answer(self, entry: _Entry) -> Float64Array:
-        self._file.seek(entry.offset)
-        values = np.frombuffer(self._file.read(8 * math.prod(entry.shape)), np.float64)
-        return values.reshape(entry.shape).copy()  # may be written to
 
-    def _add(self, key: bytes, answer: Float64Array) -> None:
-        head = _HEAD.pack(key, answer.ndim, *(*answer.shape, 1, 1)[:2])
-        numbers = answer.tobytes()
-        self._file.seek(self._end)
-        self._file.write(head + numbers + hashlib.sha256(head + numbers).digest())
-        self._file.flush()
-        self.entries[key] = _Entry(self._end + len(head), answer.shape)
-        self._end = self._file.tell()
-
-
-def _read(path: Path, file: IO[bytes]) -> tuple[dict[bytes, _Entry], int]:
+def _read(path: Path, file: IO[bytes]) -> tuple[_Entries, int]:
     """Return the positions of results in a file, and the end of the last complete one; 0 in a new file."""
     start = file.read(len(_MAGIC))
     if len(start) < len(_MAGIC) and _MAGIC.startswith(start):
@@ -149,17 +151,18 @@ def _read(path: Path, file: IO[bytes]) -> tuple[dict[bytes, _Entry], int]:
             f"{path} is not a file of answers of this version of directrix, and would be overwritten; "
             "remove it, or name a new file, or one that an interrupted training on shards left."
         )
-    entries: dict[bytes, _Entry] = {}
+    entries: _Entries = {}
     size, end = os.fstat(file.fileno()).st_size, file.tell()
     while len(head := file.read(_HEAD.size)) == _HEAD.size:
         key, n_dimensions, rows, columns = _HEAD.unpack(head)
         shape, offset = (rows, columns)[:n_dimensions], file.tell()
         n_bytes = 8 * rows * columns
+        # A damaged head could ask for any amount of memory.
         is_shape = n_dimensions <= 2 and (rows, columns)[n_dimensions:] == (1, 1)[n_dimensions:]
         if not is_shape or max(rows, columns) > size or n_bytes + _CHECKSUM > size - offset:
             break
         checksum = hashlib.sha256(head + file.read(n_bytes)).digest()
         if file.read(_CHECKSUM) != checksum:
             break
-        entries[key], end = _Entry(offset, shape), file.tell()
+        entries[key], end = (offset, shape), file.tell()
     return entries, end

@@ -21,7 +21,9 @@ from directrix.schema import check
 from directrix.types import Float64Array
 
 _FORMAT = "directrix-shards/2"
-_ROWS = ("number", "mean", "spread", "low", "high")  # of the moments
+# The fields of `Moments`, by which the file names them.
+_ROWS = ("number", "mean", "spread", "low", "high")
+# No file has counts beyond this, and sums of them stay within 64 bits.
 _COUNT = range(1 << 48)
 _FORM = {
     "format": frozenset({_FORMAT}),
@@ -104,8 +106,9 @@ class Manifest:
                 "documents": [self.labels[y] for y in sorted(self.labels)],
             },
             "ordered": self.n_ordered,
+            # JSON has no infinity, which is the minimum of a feature without any value.
             "statistics": {
-                name: np.where(self.moments.number > 0, row, 0.0).tolist()  # JSON has no infinity
+                name: np.where(self.moments.number > 0, row, 0.0).tolist()
                 for name, row in zip(_ROWS, self.moments, strict=True)
             },
         }
@@ -155,16 +158,19 @@ def _manifest_of(data: dict[str, Any]) -> Manifest:
     features, labels = data["features"], data["labels"]
     n_features, names = features["count"], features["names"]
     rows = [data["statistics"][name] for name in _ROWS]
+    # All statistics, and the names, have one entry for each feature.
     if {len(row) for row in (*rows, *([] if names is None else [names]))} != {n_features}:
         raise ValueError(f"statistics or names are not those of {n_features:,} features")
     moments = Moments(*(np.array(row, dtype=np.float64) for row in rows))
+    # The file has 0 for the minimum and maximum of a feature without any value, which are infinite here.
     is_known = moments.number > 0
     low, high = np.where(is_known, moments.low, np.inf), np.where(is_known, moments.high, -np.inf)
     shards = tuple(Shard(*(entry[field.name] for field in fields(Shard))) for entry in data["shards"])
     if not shards:
         raise ValueError("it lists no shards")
     for number, shard in enumerate(shards):
-        if shard.file not in ("", file_of(number)):  # another name could lead out of the folder
+        # Another name could lead out of the folder.
+        if shard.file not in ("", file_of(number)):
             raise ValueError(f"shard {number} has the file {short_text(shard.file)}")
     return Manifest(
         shards,

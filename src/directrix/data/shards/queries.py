@@ -1,4 +1,12 @@
-"""`ShardedQueries`: training data in shards, which receive requests and are never read whole."""
+"""`ShardedQueries`: training data in shards, which receive requests and are never read whole.
+
+A folder of shards goes in. Out comes an object with the facts of its manifest. Everything else is a request
+to the shards, which the processes of a cluster answer where the files are::
+
+    data = open_shards("shards")
+    data.n_docs, data.label_counts
+    data.scores(ranker)
+"""
 
 from __future__ import annotations
 
@@ -55,8 +63,8 @@ class ShardedFeatures:
     def refusal(self, what: str) -> InputError:
         """Return the error for work that needs all features in one place."""
         return InputError(
-            f"{self.folder}: its features are in shards, and {what} needs them in one place. LinearRanker "
-            "and MLPRanker are trained where the shards are.",
+            f"{self.folder}: its features are in shards, and {what} needs them in one place. LinearRanker, "
+            "MLPRanker and BoostedRanker are trained where the shards are.",
             Advice("one-table"),
         )
 
@@ -73,6 +81,7 @@ class ShardedFeatures:
 
     def rows(self, documents: Int64Array) -> Array:
         """Return the features of some documents, ascending numbers over all shards, in memory."""
+        # Documents are numbered in the order of the shards.
         starts = np.cumsum([0, *(shard.documents for shard in self.manifest.shards)])
         rows: list[Array] = self.ask(_RowsOf(documents, tuple(starts.tolist())))
         return np.concatenate(rows)
@@ -90,8 +99,9 @@ class ShardedQueries:
     feature_names: tuple[str, ...] | None
 
     held: ClassVar[Literal["shards"]] = "shards"
-    categories = None  # shards hold numbers
-    missing = "error"  # or there are some
+    # Shards hold numbers, and their missing values are counted in the manifest.
+    categories = None
+    missing = "error"
 
     def __repr__(self) -> str:
         manifest = self.manifest
@@ -145,6 +155,7 @@ class ShardedQueries:
         Raises `InputError` if the files differ from those of the manifest, or a query is in two shards.
         """
         folder = self.features.folder
+        # Another file in the folder would be read as further rows.
         files = {shard.file for shard in self.manifest.shards if shard.file}
         if others := sorted(path.name for path in table_files(folder) if path.name not in files):
             raise InputError(
@@ -176,12 +187,14 @@ class ShardedQueries:
     @property
     def flaws(self) -> tuple[Flaw, ...]:
         """Missing features; ``column`` is the one with most missing values."""
+        # Infinite features were rejected when the shards were written.
         gaps = self.manifest.missing
         return (Flaw(math.nan, int(gaps.sum()), "a row", int(gaps.argmax())),) if gaps.any() else ()
 
     @cached_property
     def label_counts(self) -> dict[float, int]:
         """Number of documents with each label; `InputError` if the manifest differs from the shards."""
+        # Labels in the manifest decide how a model is trained, so they are compared with the files once.
         counted = self.features.ask(_LabelsOf())
         if counted != self.manifest.labels:
             stated, of_shards = (

@@ -1,4 +1,13 @@
-"""Requests to shards: their execution, the state of shards in a process, and the merging of results."""
+"""Requests to shards: their execution, the state of shards in a process, and the merging of results.
+
+A question goes to all shards, on any number of processes, and one answer comes out::
+
+    task = Task(folder, manifest.shards, manifest.form, manifest.present, question)
+    answer = current_driver().ask(task)
+
+Answers are merged along a fixed tree over the numbers of the shards, so the bits of the result depend neither
+on the number of processes nor on their order.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +32,13 @@ from directrix.data.tables.read import open_parquet
 from directrix.errors import InputError
 from directrix.fingerprint import fingerprint
 from directrix.threads import set_threads
+from directrix.types import Float64Array
 
-_KEPT = 2  # of what questions prepare for a shard: an objective and a measure, each with features if held
+# Of the data that questions prepare for a shard, the last two are kept: an objective and a measure, each
+# with features if those are held.
+_KEPT = 2
 _OPEN_SHARDS: OrderedDict[tuple[str, Shard, str], OpenShard] = OrderedDict()
+# A process keeps this number of shards open, of all folders together.
 _MOST_OPEN = 4096
 _LOCK = threading.Lock()
 
@@ -196,7 +209,8 @@ class Task:
         """Return the results, merged as far as these shards allow."""
         answers: dict[Span, Any] = {}
         with contextlib.ExitStack() as stack:
-            if self.threads is not None:  # a worker may be a thread of the user's process
+            # A worker may be a thread of the user's process, which keeps its own number.
+            if self.threads is not None:
                 stack.callback(set_threads, set_threads(self.threads))
             for number in self.numbers:
                 answers[number, number + 1] = self.question.answer(self._opened(number))
@@ -210,7 +224,7 @@ class Task:
         key = os.path.join(self.folder, shard.file), shard, self.form
         with _LOCK:
             if key not in _OPEN_SHARDS:
-                held = sum(one.shard.bytes for one in _OPEN_SHARDS.values() if one.is_held)
+                held = sum(opened.shard.bytes for opened in _OPEN_SHARDS.values() if opened.is_held)
                 is_held = held + shard.bytes <= self.room
                 _OPEN_SHARDS[key] = OpenShard(Path(self.folder), number, shard, self.form, is_held=is_held)
                 while len(_OPEN_SHARDS) > _MOST_OPEN:
@@ -227,11 +241,12 @@ def contiguous(numbers: Iterable[int], weights: Iterable[int], n_parts: int) -> 
     >>> contiguous([0, 1, 2, 3], [5, 1, 1, 5], 2)
     [(0, 1), (2, 3)]
     """
-    items, given = list(numbers), list(weights)
-    total = sum(given)
+    items, loads = list(numbers), list(weights)
+    total = sum(loads)
     runs: list[list[int]] = [[] for _ in range(n_parts)]
     before = 0
-    for number, weight in zip(items, given, strict=True):
+    for number, weight in zip(items, loads, strict=True):
+        # The middle of an item's weight decides to which of equal shares of the total it belongs.
         runs[min(n_parts - 1, (2 * before + weight) * n_parts // (2 * total))].append(number)
         before += weight
     return [tuple(run) for run in runs if run]
@@ -244,6 +259,10 @@ class Driver(ABC):
         """Return the merged result of all shards of a task; None if there are none."""
         answers = self.answers(task) if task.numbers else {}
         return merged(answers, root_of(len(task.shards)), task.question.merge)
+
+    def remembered(self, question: Any, answer: Callable[[], Float64Array]) -> Float64Array:
+        """Return what ``answer`` returns, or what a file of results has for the question."""
+        return answer()
 
     @abstractmethod
     def answers(self, task: Task) -> dict[Span, Any]:
@@ -260,14 +279,13 @@ class ThisProcess(Driver):
     """
 
     def __init__(self, room: int | None = None) -> None:
-        self._given = room
-
-    @cached_property
-    def _room(self) -> int:
-        return int(ROOM * available_memory()) if self._given is None else self._given
+        self._room = room
 
     def answers(self, task: Task) -> dict[Span, Any]:
         """Compute the results in this process."""
+        # Available memory is looked at once, because the shards that are held then take some of it.
+        if self._room is None:
+            self._room = int(ROOM * available_memory())
         return replace(task, room=self._room)()
 
 

@@ -1,4 +1,9 @@
-"""Write a data set as shards: Arrow files of whole queries, and their manifest."""
+"""Write a data set as shards: Arrow files of whole queries, and their manifest.
+
+A data set of any kind goes in. A folder comes out, with about the same number of documents in every file::
+
+    write_shards("train.parquet", "shards", n_shards=64)
+"""
 
 from __future__ import annotations
 
@@ -30,9 +35,12 @@ from directrix.errors import InputError, short_text
 from directrix.parameters import whole
 from directrix.threads import run_chunks
 
-_MOST_SHARDS = 512  # files that are open at once
-_BUFFERS = 512 << 20  # bytes of features that wait to be written, of all shards together
-_LEAST, _MOST = 1 << 20, 16 << 20  # of one shard
+# Files that are open at once.
+_MOST_SHARDS = 512
+# Bytes of features that wait to be written, of all shards together.
+_BUFFERS = 512 << 20
+# The least and the largest number of these bytes for one shard.
+_LEAST, _MOST = 1 << 20, 16 << 20
 
 
 def write_shards(  # noqa: PLR0913
@@ -110,14 +118,14 @@ def write_shards_of(data: Any, target: Path, n_shards: int, names: ColumnNames, 
         router = Router(folder, n_shards)
         with contextlib.ExitStack() as stack:
             if is_list:
-                for number, part in enumerate(data):
-                    need_queries(part, f"entry {number} of the list for write_shards")
-                    for block in blocks_of(part):
+                for number, entry in enumerate(data):
+                    need_queries(entry, f"entry {number} of the list for write_shards")
+                    for block in blocks_of(entry):
                         router.add(stack, block, number=number)
             else:
                 sizes = sizes_of_queries(data, names) if is_partitioned(data) else None
-                for part in _parts(data, names, missing):
-                    router.add(stack, part, sizes)
+                for block in _blocks(data, names, missing):
+                    router.add(stack, block, sizes)
         router.gather()
         router.manifest(target).write(folder)
     return target
@@ -142,14 +150,14 @@ def _folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _parts(data: Any, names: ColumnNames, missing: str) -> Iterable[Queries]:
-    """Return data as consecutive parts; the last query of a part may continue in the next."""
+def _blocks(data: Any, names: ColumnNames, missing: str) -> Iterable[Queries]:
+    """Return data as consecutive blocks of rows; the last query of a block may continue in the next."""
     if isinstance(data, Queries):
         return blocks_of(data)
     if isinstance(data, str | os.PathLike):
         return DataFile(data, names).blocks(missing)
     if is_partitioned(data):
-        return (_of_frame(part, names, missing) for part in partitions(data))
+        return (_of_frame(rows, names, missing) for rows in partitions(data))
     if is_frame(data):
         return [_of_frame(data, names, missing)]
     raise InputError(
@@ -159,8 +167,8 @@ def _parts(data: Any, names: ColumnNames, missing: str) -> Iterable[Queries]:
 
 
 def _of_frame(frame: Any, names: ColumnNames, missing: Any) -> Queries:
-    of = {"qid": names.qid, "label": names.label, "doc_id": names.doc_id, "features": names.features}
-    return Queries.from_frame(frame, missing=missing, **of)
+    columns = {"qid": names.qid, "label": names.label, "doc_id": names.doc_id, "features": names.features}
+    return Queries.from_frame(frame, missing=missing, **columns)
 
 
 def blocks_of(q: Queries) -> Iterator[Queries]:
@@ -172,7 +180,7 @@ def blocks_of(q: Queries) -> Iterator[Queries]:
         last = first + len(rows)
         a, b = np.searchsorted(q.qptr, [first, last])
         check_features(rows, "nan")
-        # rows to be written later must not be overwritten by the next block
+        # Rows that are written later must not be overwritten by the next block.
         yield Queries(
             rows.copy(),
             q.labels[first:last],
@@ -204,29 +212,30 @@ class Router:
     def add(
         self,
         stack: contextlib.ExitStack,
-        part: Queries,
+        block: Queries,
         sizes: dict[Hashable, int] | None = None,
         number: int | None = None,
     ) -> None:
         """Send queries to shards, or all to one.
 
-        ``sizes`` are those of all queries, if the rows of a query may be in several parts.
+        ``sizes`` are those of all queries, if the rows of a query may be in several blocks.
         """
-        if not part.n_docs:
-            self._form = self._form or part
+        if not block.n_docs:
+            self._form = self._form or block
             return
-        lengths = np.diff(part.qptr).tolist()
+        lengths = np.diff(block.qptr).tolist()
         places = [
             self._place_of(query, length if sizes is None else sizes[query], number)
-            for query, length in zip(part.query_ids, lengths, strict=True)
+            for query, length in zip(block.query_ids, lengths, strict=True)
         ]
         for place in sorted(set(places)):
             wanted = np.flatnonzero(np.array(places) == place)
-            self._add(stack, place, part if len(wanted) == part.n_queries else part.take(wanted))
-        self._last = part.query_ids[-1]
+            self._write(stack, place, block if len(wanted) == block.n_queries else block.take(wanted))
+        self._last = block.query_ids[-1]
 
     def _place_of(self, query: Hashable, n_docs: int, number: int | None) -> int:
         if query not in self._place:
+            # The heap gives the shard with the fewest documents, and of equals the first.
             if number is None:
                 load, number = heapq.heappop(self._loads)
                 heapq.heappush(self._loads, (load + n_docs, number))
@@ -238,11 +247,12 @@ class Router:
                 f"query {query!r} is in shards {place} and {number}; all documents of a query must be in "
                 "one. Give the data as one, which is then cut between queries."
             )
+        # A query that comes back after others has its rows in several places of its shard.
         if number is None and query != self._last:
             self._scattered.add(place)
         return place
 
-    def _add(self, stack: contextlib.ExitStack, number: int, q: Queries) -> None:
+    def _write(self, stack: contextlib.ExitStack, number: int, q: Queries) -> None:
         if q.categories is not None and any(names is not None for names in q.categories):
             raise InputError(
                 "the data have columns of categories, and shards hold numbers: trees, which split by "
@@ -251,7 +261,9 @@ class Router:
             )
         if self._form is None or not self._form.n_docs:
             self._form = q
-        mine, theirs = ((one.n_features, one.features.dtype, one.feature_names) for one in (self._form, q))
+        mine, theirs = (
+            (rows.n_features, rows.features.dtype, rows.feature_names) for rows in (self._form, q)
+        )
         if mine != theirs:
             first, second = (
                 f"{n:,} features {dtype}" + ("" if names is None else f" ({column_list(names)})")
@@ -278,13 +290,23 @@ class Router:
         facts: list[Any] = [None] * self.n_shards
 
         def look(number: int) -> None:
-            facts[number] = _facts(self.path(number))
+            path = self.path(number)
+            # A shard without queries has no file.
+            if not path.exists():
+                return
+            q = open_parquet(path)
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            shard = Shard(path.name, digest, path.stat().st_size, q.n_queries, q.n_docs)
+            moments = moments_of("standard", q.n_features, (rows for _, rows in q.features.blocks(q.qptr)))
+            facts[number] = shard, q.label_counts, moments, q.n_ordered
 
         run_chunks(look, self.n_shards)
-        _, labels, parts, ordered = zip(*(fact for fact in facts if fact is not None), strict=True)
-        moments: Moments = functools.reduce(Moments.combine, parts)
-        known_values = moments.number > 0
-        if not all(np.isfinite(row[known_values]).all() for row in moments):
+        _, labels, of_shards, ordered = zip(*(fact for fact in facts if fact is not None), strict=True)
+        moments: Moments = functools.reduce(Moments.combine, of_shards)
+        # A feature without any value has an infinite minimum and maximum.
+        has_values = moments.number > 0
+        if not all(np.isfinite(row[has_values]).all() for row in moments):
             raise InputError(
                 f"{target} was not written: features are infinite, or too large for squares of them. Clip "
                 "them, e.g. numpy.clip(X, -1e30, 1e30)."
@@ -300,18 +322,6 @@ class Router:
         )
 
 
-def _facts(path: Path) -> Any:
-    """Return the manifest's entry of one file; None if it was not written."""
-    if not path.exists():
-        return None
-    q = open_parquet(path)
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    shard = Shard(path.name, digest, path.stat().st_size, q.n_queries, q.n_docs)
-    moments = moments_of("standard", q.n_features, (rows for _, rows in q.features.blocks(q.qptr)))
-    return shard, q.label_counts, moments, q.n_ordered
-
-
 def is_partitioned(data: Any) -> bool:
     """Whether this is a Dask frame; the check does not import Dask."""
     return hasattr(data, "npartitions") and hasattr(data, "get_partition")
@@ -320,15 +330,15 @@ def is_partitioned(data: Any) -> bool:
 def partitions(data: Any) -> Iterator[Any]:
     """Yield the rows of one partition after another, in memory."""
     for number in range(data.npartitions):
-        part = data.get_partition(number).compute()
-        if len(part):
-            yield part
+        rows = data.get_partition(number).compute()
+        if len(rows):
+            yield rows
 
 
 def sizes_of_queries(data: Any, names: ColumnNames) -> dict[Hashable, int]:
     """Return the number of rows of every query; one pass over their column."""
-    known = [str(name) for name in data.columns]
-    qid = roles_of(known, names, "the frame", "directrix.write_shards(frame, folder").qid
+    columns = [str(name) for name in data.columns]
+    qid = roles_of(columns, names, "the frame", "directrix.write_shards(frame, folder").qid
     sizes: dict[Hashable, int] = {}
     for number in range(data.npartitions):
         column = data[qid].get_partition(number).compute()
@@ -338,6 +348,7 @@ def sizes_of_queries(data: Any, names: ColumnNames) -> dict[Hashable, int]:
                 f"needs one. Leave them out: frame.dropna(subset=[{qid!r}])."
             )
         for query, count in column.value_counts(sort=False).items():
-            if count:  # a category may have no rows
+            # A category may have no rows.
+            if count:
                 sizes[query] = sizes.get(query, 0) + int(count)
     return sizes

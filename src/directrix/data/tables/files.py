@@ -1,4 +1,12 @@
-"""Parquet, Arrow, CSV, TSV and JSON lines as record batches with one layout."""
+"""Parquet, Arrow, CSV, TSV and JSON lines as record batches with one layout.
+
+The files of one data set go in. Out come the roles of their columns, and their rows in batches::
+
+    files = DataFile("train.parquet").tables
+    files.layout.names, files.n_rows
+    for path, row, start, batch in files.batches(["qid", "label"]):
+        ...
+"""
 
 from __future__ import annotations
 
@@ -48,28 +56,22 @@ def decoding(path: Path) -> Iterator[None]:
 
     All code that opens a file with pyarrow, or reads its schema or values, runs within such a block.
     """
-    arrow = import_arrow()  # not where it is caught: nothing can be imported while Python ends
+    # The import is not where the error is caught, because nothing can be imported while Python ends.
+    arrow = import_arrow()
+    # Text that is no UTF-8 raises a ValueError, a date that Python does not have an ArithmeticError, and a
+    # text of negative length a SystemError, from Python itself.
+    damages = (arrow.ArrowException, OSError, ValueError, ArithmeticError, LookupError, MemoryError)
     try:
         yield
     except InputError:
         raise
-    except (
-        arrow.ArrowException,
-        OSError,
-        ValueError,  # text that is no UTF-8, among others
-        ArithmeticError,  # a date that Python does not have
-        LookupError,
-        MemoryError,
-        RecursionError,
-        SystemError,  # from Python itself, for a text of negative length
-        csv.Error,
-    ) as error:
+    except (*damages, RecursionError, SystemError, csv.Error) as error:
+        # An obstacle for files of any format has its own message.
         with readable(path), path.open("rb"):
-            pass  # an obstacle for files of any format has its own message
+            pass
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        reason = re.sub(
-            r"Row #(\d+)", r"row \1 (the names are row 1)", reason
-        )  # not the line: cells may hold several
+        # pyarrow counts rows. These are not lines, because a cell may hold several.
+        reason = re.sub(r"Row #(\d+)", r"row \1 (the names are row 1)", reason)
         remedy = "A complete file is needed; write or fetch it again."
         form = DataFile(path).text_form
         if form and re.search("utf-?8", reason, re.IGNORECASE):
@@ -136,31 +138,31 @@ def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) ->
                 f"{path}: the column {name!r} is {kinds[name]}; an integer or text per row is needed. Write "
                 "it as text first."
             )
-    given = roles.features if names.features else ("features",) if "features" in roles.features else ()
-    is_list = len(given) == 1 and not _is_number(kinds[given[0]])
-    is_list = is_list and (not names.features or types.is_nested(kinds[given[0]]))
-    chosen = names.categorical or ()
+    # One column may hold all features: the one that the user named, or else one called "features".
+    lists = roles.features if names.features else ("features",) if "features" in roles.features else ()
+    is_list = len(lists) == 1 and not _is_number(kinds[lists[0]])
+    is_list = is_list and (not names.features or types.is_nested(kinds[lists[0]]))
     categorical = tuple(
         name
         for name in roles.features
-        if not is_list and (name in chosen or types.is_dictionary(kinds[name]))
+        if not is_list and (name in (names.categorical or ()) or types.is_dictionary(kinds[name]))
     )
     used = (name for name in (roles.label, *(() if is_list else roles.features)) if name not in categorical)
     _check_numbers(path, {name: kinds[name] for name in filter(None, used)}, roles.label, cells)
-    of = roles.qid, roles.label, roles.doc_id
+    others = roles.qid, roles.label, roles.doc_id
     if not is_list:
         dtype = _dtype([kinds[name] for name in roles.features])
-        return Layout(roles.features, len(roles.features), *of, None, dtype, categorical)
-    if others := [name for name in roles.features if name != given[0]]:
+        return Layout(roles.features, len(roles.features), *others, None, dtype, categorical)
+    if columns := [name for name in roles.features if name != lists[0]]:
         raise InputError(
-            f"{path}: there is a column {others[0]!r} next to a list column 'features'; features are in "
+            f"{path}: there is a column {columns[0]!r} next to a list column 'features'; features are in "
             "columns or a list.",
-            Advice("list-column", columns=others[:1]),
+            Advice("list-column", columns=columns[:1]),
         )
-    kind = kinds[given[0]]
+    kind = kinds[lists[0]]
     if not types.is_fixed_size_list(kind) or kind.list_size <= 0 or not _is_number(kind.value_type):
         raise InputError(
-            f"{path}: the column {given[0]!r} is {kind}; a list of numbers of one length is needed. Type "
+            f"{path}: the column {lists[0]!r} is {kind}; a list of numbers of one length is needed. Type "
             "column.cast(pyarrow.list_(pyarrow.float32(), n_features))."
         )
     n, metadata = kind.list_size, schema.metadata or {}
@@ -169,12 +171,12 @@ def layout_of(schema: Any, path: Path, names: ColumnNames, cells: Any = None) ->
         categories = categories_from(json_of(metadata[CATEGORIES]), n) if CATEGORIES in metadata else None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: its metadata do not fit its features ({error}); write it again.") from None
-    return Layout(in_file, n, *of, given[0], _dtype([kind.value_type]), stored=categories, width=n)
+    return Layout(in_file, n, *others, lists[0], _dtype([kind.value_type]), stored=categories, width=n)
 
 
-def _chosen_of_list(schema: Any, path: Path, names: ColumnNames, known: list[str]) -> Layout:
+def _chosen_of_list(schema: Any, path: Path, names: ColumnNames, names_of_columns: list[str]) -> Layout:
     """Return a layout with the features of a list that are asked for, or not excluded, by their names."""
-    columns = tuple(name for name in names.excluded or () if name in known)
+    columns = tuple(name for name in names.excluded or () if name in names_of_columns)
     layout = layout_of(schema, path, replace(names, features=None, excluded=columns or None))
     in_list, call = layout.names or (), (str(path), _CALL)
     if names.features:
@@ -223,7 +225,7 @@ def _check_numbers(path: Path, kinds: dict[str, Any], label: str | None, cells: 
             f"{path}: labels and features must be numbers, got {shown}. Write labels as grades, e.g. 0 to 4.",
             Advice("label-column"),
         )
-    # text with a value for every other document is not a category, nor is a date
+    # Text with a value for every other document is not a category, nor is a date.
     categories = [
         name
         for name, kind in others.items()
@@ -241,8 +243,10 @@ def _dtype(kinds: list[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32 if all(str(kind) in short for kind in kinds) else np.float64)
 
 
-_BATCH_BYTES = 8 << 20  # of features that are decoded as one batch
-_BATCH_ROWS = 1 << 16  # of a table that is read as a whole
+# Bytes of features that are decoded as one batch.
+_BATCH_BYTES = 8 << 20
+# Rows of a batch of a table that is read as a whole.
+_BATCH_ROWS = 1 << 16
 
 
 class _Parquet:
@@ -252,12 +256,13 @@ class _Parquet:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # pre_buffer, the default, would hold the compressed data of all groups of rows at once
+        # With pre_buffer, the default, pyarrow would hold the compressed data of all groups of rows at once.
         self._file = import_arrow().parquet.ParquetFile(path, pre_buffer=False)
         self.schema, self.n_rows = self._file.schema_arrow, self._file.metadata.num_rows
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Parquet, (self._path,)  # an open file stays in its process
+        # An open file stays in its process, so another process opens it again.
+        return _Parquet, (self._path,)
 
     def batches(self, columns: list[str] | None, first: int, at_once: int) -> Iterator[tuple[int, Any]]:
         """Yield batches with their first rows; groups of rows before ``first`` are skipped."""
@@ -288,7 +293,7 @@ class _Ipc:
         """Yield batches with their first rows; batches before ``first`` are skipped."""
         number, row, n_batches, ipc = 0, 0, 1, import_arrow().ipc
         while number < n_batches:
-            # mapped again for each batch, since pages that were read count as memory
+            # The file is mapped again for each batch, because pages that were read count as memory.
             with import_arrow().memory_map(os.fspath(self._path)) as mapped:
                 names = ipc.open_file(mapped).schema.names
                 options = ipc.IpcReadOptions(included_fields=sorted(map(names.index, columns)))
@@ -359,7 +364,8 @@ def table_batches(file: DataFile) -> Iterator[Any]:
         with decoding(member.path):
             if member.text_form:
                 for table in text_batches(import_arrow(), member):
-                    _ = table.column_names  # raises for names that are not UTF-8
+                    # This raises an error for names that are not UTF-8.
+                    _ = table.column_names
                     yield table
                 continue
             for _, batch in member.rows.batches(member.rows.schema.names, 0, _BATCH_ROWS):
@@ -382,13 +388,15 @@ class TableFiles:
         self._files, layouts = [], []
         for member in members:
             with decoding(member.path):
-                if member.text_form in SEPARATORS:  # a missing column is an error before the rows are read
+                # A missing column is an error before the rows are read.
+                if member.text_form in SEPARATORS:
                     roles_of(member.names, names, str(member), _CALL)
                 rows = member.rows
                 if rows.n_rows < 0:
                     raise ValueError(f"its header says that it has {rows.n_rows:,} rows")
                 self._files.append(rows)
                 layouts.append(layout_of(rows.schema, member.path, names, rows.cells))
+        # All files of a folder are one table, so they must agree.
         self.layout = layouts[0]
         for member, layout in zip(members, layouts, strict=True):
             if layout != self.layout:
@@ -413,6 +421,7 @@ class TableFiles:
 
         Batches that end before the row ``first`` (of all files together) may be skipped.
         """
+        # The other columns of a row take some bytes too, for which 64 is the least.
         per_row = max((self.layout.width or self.layout.n_features) * self.layout.dtype.itemsize, 64)
         before = 0
         for path, content in zip(self.paths, self._files, strict=True):

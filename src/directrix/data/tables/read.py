@@ -1,4 +1,11 @@
-"""Reading of tables into memory or in batches, and opening."""
+"""Reading of tables into memory or in batches, and opening.
+
+A file goes in: Parquet, Arrow, CSV, TSV or JSON lines. `Queries` come out, with the features in memory or,
+if the file is opened, in the file::
+
+    queries = read_parquet("train.parquet", qid="session")
+    stored = open_parquet("train.arrow")
+"""
 
 from __future__ import annotations
 
@@ -25,8 +32,10 @@ from directrix.data.tables.text import row_places
 from directrix.errors import Advice, InputError, amount
 from directrix.types import Array, Float64Array
 
-_ROWS = 512  # copied from columns to rows together, so that they stay in a cache
-_ROW_BYTES = 24  # label, boundary and row of a document
+# Rows that are copied from columns together, so that they stay in a cache.
+_ROWS = 512
+# The label, boundary and row of a document take three times 8 bytes.
+_ROW_BYTES = 24
 
 
 class Batch(NamedTuple):
@@ -76,10 +85,12 @@ class Batch(NamedTuple):
     def qids(self) -> Array:
         """Return queries, int64 or Python objects."""
         column = self._complete(self.layout.qid)
+        # A dictionary column has codes, which differ from file to file.
         if hasattr(column, "dictionary_decode"):
             column = column.dictionary_decode()
         if str(column.type).startswith(("int", "uint")) and str(column.type) != "uint64":
             return column.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
+        # Integers beyond 64 bits, floats and text become Python objects, by their values.
         values = object_array(map(plain_identifier, column.to_pylist()))
         if (values != values).any():
             what = "it is nan; every row belongs to a query. Drop these rows."
@@ -125,8 +136,8 @@ class Batch(NamedTuple):
 def batches(files: TableFiles, *fields: str, first: int = 0) -> Iterator[Batch]:
     """Yield rows in order, with the columns of these fields of `Layout`; earlier rows may be skipped."""
     layout = files.layout
-    given = {key: getattr(layout, key) for key in ("label", "qid", "doc_id", "lists")}
-    columns = [given[key] for key in fields if given.get(key) is not None]
+    names = {key: getattr(layout, key) for key in ("label", "qid", "doc_id", "lists")}
+    columns = [names[key] for key in fields if names.get(key) is not None]
     if "lists" in fields and layout.lists is None:
         columns += layout.names or ()
     for path, row, start, columns_of_rows in files.batches(columns, first):
@@ -143,6 +154,7 @@ class QueryRuns:
 
     def add(self, batch: Batch, qids: Array) -> None:
         """Add further rows, or raise `InputError` if a query has begun before."""
+        # The first run of a batch may continue the last query of the batch before.
         changes = run_starts(qids)
         for row, qid in zip(changes.tolist(), qids[changes].tolist(), strict=True):
             if row == 0 and self.ids and self.ids[-1] == qid:
@@ -169,7 +181,8 @@ class DecodedRows:
     def _reset(self) -> None:
         self._lock = threading.Lock()
         self._batches: Iterator[Batch] | None = None
-        self._kept: list[tuple[int, Array]] = []  # the last two batches, since threads overtake each other
+        # The last two batches are kept, because threads overtake each other.
+        self._kept: list[tuple[int, Array]] = []
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k not in ("_lock", "_batches", "_kept")}
@@ -188,19 +201,23 @@ class DecodedRows:
                     self._next(row)
                     continue
                 at, rows = held
-                part = rows[row - at : last - at]
-                out[row - first : row - first + len(part)] = part
-                row += len(part)
+                block = rows[row - at : last - at]
+                out[row - first : row - first + len(block)] = block
+                row += len(block)
 
     def _next(self, row: int) -> None:
         """Decode the batch with ``row``; start again if it precedes the kept ones or lies far behind them."""
+        # A row within the length of another batch is reached by continuing. For any other row, reading starts
+        # again at its group of rows.
         at, rows = self._kept[-1] if self._kept else (0, ())
         end = at + len(rows)
         if self._batches is None or not end <= row < end + max(len(rows), 1):
             self._batches, self._kept = batches(self._files, "lists", first=row), []
-        ahead, self._batches = self._batches, None  # so that it starts again after an error
+        # Without batches it starts again after an error.
+        ahead, self._batches = self._batches, None
         for batch in ahead:
-            if row < batch.end:  # a group of rows may begin many batches before the row
+            # A group of rows may begin many batches before the row.
+            if row < batch.end:
                 with decoding(batch.path):
                     self._kept = [*self._kept[-1:], (batch.start, batch.features("nan"))]
                 self._batches = ahead
@@ -279,7 +296,7 @@ def read_table(file: DataFile, *, missing: str = "error") -> Queries:
     cells: dict[str, list[Any]] = {name: [] for name in layout.categorical}
     for batch in batches(files, "label", "qid", "doc_id", "lists"):
         with decoding(batch.path):
-            # a missing category is not 0, and the columns of categories are known only at the end
+            # A missing category is not 0, and the columns of categories are known only at the end.
             features[batch.start : batch.end] = batch.features("nan" if missing == "zero" else missing)
             labels.append(batch.labels())
             qids.append(batch.qids())
@@ -289,8 +306,9 @@ def read_table(file: DataFile, *, missing: str = "error") -> Queries:
     names, of_categories = layout.names or (), {}
     for name in cells:
         features[:, names.index(name)], of_categories[name] = places(cells[name])
+    # The rows are grouped without their features, whose values may be NaN, which `from_arrays` rejects.
     q = Queries.from_arrays(
-        np.empty((n_rows, 0), dtype=np.float32),  # values may be NaN, which it rejects
+        np.empty((n_rows, 0), dtype=np.float32),
         np.concatenate(labels),
         qid=np.concatenate(qids),
         doc_ids=None if layout.doc_id is None else np.concatenate(docs),
@@ -388,6 +406,7 @@ def open_table(file: DataFile) -> Queries:
         with decoding(batch.path):
             labels[batch.start : batch.end] = batch.labels()
             runs.add(batch, batch.qids())
+    # Only rows that have the same bytes in the file as in memory are read without decoding.
     source: Any = DecodedRows(files)
     if (extents := files.extents()) is not None:
         source = RawRows(str(file), extents, source.shape, layout.dtype, files.stamps)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from directrix.data.columns import KNOWN
+from directrix.data.columns import DOC, QUERY
 from directrix.data.file import SEPARATORS, DataFile
 from directrix.data.files import open_data, readable, stream_blocks, to_number
 from directrix.errors import InputError
 
 TO_UTF8 = "Convert the file, e.g. `iconv -f latin1 -t utf-8 OLD > NEW`."
-_BLOCK = 16 << 20  # bytes read together; a line must fit into it
-_DEEPEST = 64  # brackets within brackets; pyarrow's process ends at some ten thousand
-# this includes text without an end, which would be searched again from each of its quotes
+# Bytes that are read together; a line must fit into them.
+_BLOCK = 16 << 20
+# Brackets within brackets; pyarrow's process ends at some ten thousand.
+_DEEPEST = 64
+# This includes text without an end, which would be searched again from each of its quotes.
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _BRACKET = re.compile(rb"[][{}]")
 
@@ -35,26 +39,33 @@ class _Watched(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes."""
         text = self._file.read(size)
+        # The 0 may be the last byte of one block, and the x the first one of the next.
         self.has_hex = self.has_hex or b"0x" in (self._last + text).lower()
-        self._last = text[-1:]  # of two blocks the first may end with the 0
+        self._last = text[-1:]
         return text
 
 
 def read_columns(pa: Any, file: DataFile) -> Any:
     """Return a file as a table; identifiers are text, which keeps 007, or integers if all are."""
     names, categorical = file.columns, file.columns.categorical or ()
-    known = {names.qid, names.doc_id, *KNOWN["qid"], *KNOWN["doc_id"]}
+    identifiers = {names.qid, names.doc_id, *QUERY, *DOC}
     if file.text_form == "jsonl":
         with open_data(file.path) as text:
-            return _fixed(pa, _of_json(pa, file.path, text.read(), known.union(categorical)))
-    ids = [name for name in file.names if name in known]
+            return _fixed(pa, _of_json(pa, file.path, text.read(), identifiers.union(categorical)))
+    ids = [name for name in file.names if name in identifiers]
     types = dict.fromkeys([*ids, *categorical], pa.string())
     table, has_hex = _of_csv(pa, file, types)
     if has_hex and (numbers := [f.name for f in table.schema if pa.types.is_integer(f.type)]):
         table, _ = _of_csv(pa, file, types | dict.fromkeys(numbers, pa.float64()))
     for name in ids:
         place = table.schema.get_field_index(name)
-        table = table.set_column(place, name, _integers(pa, table.column(place)))
+        # Empty text is a missing identifier, and 007 is not written as an integer.
+        column = table.column(place)
+        column = pa.compute.if_else(pa.compute.equal(column, ""), None, column)
+        with suppress(pa.ArrowInvalid):
+            numbers = column.cast(pa.int64())
+            column = numbers if numbers.cast(pa.string()).equals(column) else column
+        table = table.set_column(place, name, column)
     return table
 
 
@@ -82,12 +93,13 @@ def _of_json(pa: Any, path: Path, text: bytes, ids: Iterable[Any]) -> Any:
     """Return JSON lines as a table, times as text; `InputError` for identifiers that would be rounded."""
     import pyarrow.json
 
-    # pyarrow makes times of text, two of which may be one
-    objects, options = _objects(path, text), pyarrow.json.ReadOptions(block_size=2 * _BLOCK)
-    table = pyarrow.json.read_json(pa.BufferReader(objects), options)
+    _check_objects(path, text)
+    # pyarrow makes times of text, and two texts may be one time.
+    options = pyarrow.json.ReadOptions(block_size=2 * _BLOCK)
+    table = pyarrow.json.read_json(pa.BufferReader(text), options)
     if times := [(field.name, pa.string()) for field in table.schema if pa.types.is_temporal(field.type)]:
         as_text = pyarrow.json.ParseOptions(explicit_schema=pa.schema(times))
-        again = pyarrow.json.read_json(pa.BufferReader(objects), options, as_text)
+        again = pyarrow.json.read_json(pa.BufferReader(text), options, as_text)
         table = again.select(table.column_names)
     for name in {*ids}.intersection(table.column_names):
         if not pa.types.is_floating(table.schema.field(name).type):
@@ -109,7 +121,8 @@ def _of_csv(pa: Any, file: DataFile, types: dict[Any, Any]) -> tuple[Any, bool]:
         with open_data(file.path) as text:
             watched = _Watched(text)
             return pyarrow.csv.read_csv(watched, *options), watched.has_hex
-    except pa.ArrowInvalid:  # only one thread knows the line that it cannot read
+    except pa.ArrowInvalid:
+        # With one thread, pyarrow knows the line that it cannot read.
         options[0].use_threads = False
         with open_data(file.path) as text:
             return pyarrow.csv.read_csv(text, *options), False
@@ -124,8 +137,8 @@ def _csv_options(pa: Any, file: DataFile, types: dict[Any, Any]) -> tuple[Any, A
     )
 
 
-def _objects(path: Path, text: bytes) -> bytes:
-    """Return JSON lines; `InputError` for what crashes pyarrow or is not UTF-8, which it does not check."""
+def _check_objects(path: Path, text: bytes) -> None:
+    """Raise `InputError` for lines that crash pyarrow or are not UTF-8, which it does not check."""
     try:
         text.decode()
     except UnicodeDecodeError as error:
@@ -137,12 +150,16 @@ def _objects(path: Path, text: bytes) -> bytes:
                 f"{path}:{place}: {line[:40].decode(errors='replace')!r} is no JSON object; each line reads "
                 '{"qid": 1, "label": 0, "bm25": 2.5}.'
             )
-        if line.count(b"[") + line.count(b"{") > _DEEPEST and _is_deep(line):
+        # Few lines have enough brackets for a look at their depth.
+        if line.count(b"[") + line.count(b"{") <= _DEEPEST:
+            continue
+        brackets = _BRACKET.findall(_STRING.sub(b"", line))
+        depths = itertools.accumulate(1 if bracket in b"[{" else -1 for bracket in brackets)
+        if max(depths, default=0) > _DEEPEST:
             raise InputError(
                 f"{path}:{place}: lists or objects are nested more than {_DEEPEST} levels deep; numbers, "
                 "texts, and lists of numbers are needed. Leave that column out."
             )
-    return text
 
 
 def row_places(path: Path) -> Callable[[int], str]:
@@ -150,7 +167,8 @@ def row_places(path: Path) -> Callable[[int], str]:
     begins = list[int]()
 
     def place(row: int) -> str:
-        if not begins:  # most files have no problems
+        # The lines are looked up at the first problem, because most files have none.
+        if not begins:
             if not (form := DataFile(path).text_form):
                 return f"{path}: row {row}"
             begins.extend(_begins(path, form))
@@ -174,15 +192,6 @@ def _begins(path: Path, form: str) -> Iterator[int]:
             begin = rows.line_num + 1
 
 
-def _is_deep(line: bytes) -> bool:
-    depth = 0
-    for bracket in _BRACKET.finditer(_STRING.sub(b"", line)):
-        depth += 1 if bracket[0] in b"[{" else -1
-        if depth > _DEEPEST:
-            return True
-    return False
-
-
 def _fixed(pa: Any, table: Any) -> Any:
     """Return a table whose lists have a fixed length if all are equally long."""
     for place, field in enumerate(table.schema):
@@ -192,16 +201,6 @@ def _fixed(pa: Any, table: Any) -> Any:
                 kind = pa.list_(field.type.value_type, lengths[0])
                 table = table.set_column(place, field.name, table.column(place).cast(kind))
     return table
-
-
-def _integers(pa: Any, column: Any) -> Any:
-    """Return text as integers if all are written as such; empty text is missing."""
-    column = pa.compute.if_else(pa.compute.equal(column, ""), None, column)
-    try:
-        numbers = column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return column
-    return numbers if numbers.cast(pa.string()).equals(column) else column
 
 
 def not_a_number(column: Any, place: Callable[[int], str]) -> str:

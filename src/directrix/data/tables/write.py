@@ -1,4 +1,11 @@
-"""Writing of Parquet and Arrow IPC files in parts."""
+"""Writing of Parquet and Arrow IPC files, block by block.
+
+`Queries` go in, all at once or some at a time. The file appears when all of it is written::
+
+    with writing(Path("train.arrow")) as add:
+        for block in blocks:
+            add(block)
+"""
 
 from __future__ import annotations
 
@@ -22,7 +29,10 @@ from directrix.data.tables.files import CATEGORIES, FEATURE_NAMES, SAMPLED, impo
 from directrix.errors import InputError
 from directrix.types import Array, Float64Array
 
-_GROUP_BYTES = 16 << 20  # of features that are written as one batch, or group of rows
+# Bytes of features that are written as one batch, or group of rows.
+_GROUP_BYTES = 16 << 20
+# An identifier and a label of a row take about this number of bytes.
+_ROW_BYTES = 64
 
 
 def write_parquet(q: Queries, path: str | os.PathLike[str]) -> None:
@@ -61,7 +71,7 @@ def write_parquet(q: Queries, path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path, *, group_bytes: int = _GROUP_BYTES) -> Iterator[Callable[[Queries], None]]:
-    """Open a Parquet or Arrow file that takes `Queries` in parts; the first part decides its columns.
+    """Open a Parquet or Arrow file that takes `Queries` block by block; the first decides its columns.
 
     It holds about ``group_bytes`` of features in memory, which become one batch, or group of rows.
     """
@@ -88,13 +98,16 @@ class _Sink:
         self._bytes = 0
 
     def add(self, q: Queries) -> None:
-        qids = _qids_by_row(q)
-        n_rows = max(1, self._most // max(q.n_features * q.features.dtype.itemsize, 64))
+        ids = object_array(q.query_ids)
+        if all(type(i) is int and -(2**63) <= i < 2**63 for i in q.query_ids):
+            ids = ids.astype(np.int64)
+        qids = np.repeat(ids, np.diff(q.qptr))
+        n_rows = max(1, self._most // max(q.n_features * q.features.dtype.itemsize, _ROW_BYTES))
         for first in range(0, q.n_docs, n_rows):
             cut = slice(first, first + n_rows)
             rows = dense(q.features[cut])
             self._kept.append((rows, q.labels[cut], qids[cut], None if q.doc_ids is None else q.doc_ids[cut]))
-            self._bytes += rows.nbytes + 64 * len(rows)
+            self._bytes += rows.nbytes + _ROW_BYTES * len(rows)
             if self._schema is None:
                 self._open(rows, qids, q)
             if self._bytes >= self._most:
@@ -124,14 +137,15 @@ class _Sink:
 
     def _ids(self, column: str, ids: Array) -> Any:
         wanted, bad = self._schema.field(column).type, []
-        if ids.dtype != np.int64:  # checked here, since pyarrow cuts 1.5 to 1
+        # They are checked here, because pyarrow would cut 1.5 to 1.
+        if ids.dtype != np.int64:
             is_whole = wanted == self._pa.int64()
-            known = [one for one in ids.tolist() if one is not None]
-            bad = [one for one in known if not (is_integer(one) if is_whole else isinstance(one, str))]
+            names = [name for name in ids.tolist() if name is not None]
+            bad = [name for name in names if not (is_integer(name) if is_whole else isinstance(name, str))]
         if bad:
-            of, name = ("query", "qid") if column == "qid" else ("document", "doc_ids")
+            kind, name = ("query", "qid") if column == "qid" else ("document", "doc_ids")
             raise InputError(
-                f"{of} {bad[0]!r} is not of type {wanted}; files need identifiers that are all integers of "
+                f"{kind} {bad[0]!r} is not of type {wanted}; files need identifiers that are all integers of "
                 f"64 bits or all text. Type {name}=[str(x) for x in {name}]."
             )
         return self._pa.array(ids, wanted)
@@ -143,29 +157,25 @@ class _Sink:
                 f"{self._path} was not written: there are no features. Give at least one column."
             )
         names = [] if q.doc_ids is None else [name for name in q.doc_ids.tolist() if name is not None]
+        # Identifiers of documents are integers only if all are; None becomes null.
         are_whole = bool(names) and all(map(is_integer, names))
         value = pa.field("item", pa.from_numpy_dtype(rows.dtype), nullable=False)
         fields = [
             ("qid", pa.string() if isinstance(qids.tolist()[0], str) else pa.int64()),
             ("label", pa.float64()),
-            *[("docid", pa.int64() if are_whole else pa.string())] * (q.doc_ids is not None),
-            ("features", pa.list_(value, rows.shape[1])),
         ]
+        if q.doc_ids is not None:
+            fields.append(("docid", pa.int64() if are_whole else pa.string()))
+        fields.append(("features", pa.list_(value, rows.shape[1])))
         is_sampled = isinstance(q, Interactions) and bool((q.sampling < 1.0).any())
         lists = {FEATURE_NAMES: q.feature_names, CATEGORIES: q.categories, SAMPLED: is_sampled or None}
         metadata = {key: json.dumps(values) for key, values in lists.items() if values is not None}
         self._schema = pa.schema(fields, metadata=metadata)
         if self._is_parquet:
+            # Queries and labels repeat from row to row, and features hardly do.
             writer = pa.parquet.ParquetWriter(
                 self._file, self._schema, use_dictionary=["qid", "label"], compression="snappy"
             )
         else:
             writer = pa.ipc.new_file(self._file, self._schema)
         self._writer = self._stack.enter_context(writer)
-
-
-def _qids_by_row(q: Queries) -> Array:
-    ids = object_array(q.query_ids)
-    if all(type(i) is int and -(2**63) <= i < 2**63 for i in q.query_ids):
-        ids = ids.astype(np.int64)
-    return np.repeat(ids, np.diff(q.qptr))

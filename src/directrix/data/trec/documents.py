@@ -33,7 +33,8 @@ _LINES = {
     "score": "Each line reads `query Q0 document rank score tag`.",
     "label": "Each line reads `query iteration document label`, or `query document label`.",
 }
-_PLACES = {6: (2, 4), 4: (2, 3), 3: (1, 2)}  # of document and value, by the number of columns
+# The places of document and value in a line, by its number of columns.
+_PLACES = {6: (2, 4), 4: (2, 3), 3: (1, 2)}
 
 
 class Documents(NamedTuple):
@@ -65,13 +66,16 @@ def grouped(
             keys = object_array(zip(doc_ids, names, strict=True))
     problems = []
     for query, (first, last) in zip(ids, pairwise(qptr.tolist()), strict=True):
+        # Only queries with a repeated document are looked through row by row.
         if len(set(keys[first:last])) == last - first:
             continue
         seen: dict[Any, int] = {}
         for i in range(first, last):
             if (before := seen.setdefault(keys[i], i)) != i:
-                of = f" of subtopic {keys[i][1]!r}" if joined else ""
-                what = f"query {query} has the document {doc_ids[i]!r}{of} already, at {place(rows[before])}"
+                topic = f" of subtopic {keys[i][1]!r}" if joined else ""
+                what = (
+                    f"query {query} has the document {doc_ids[i]!r}{topic} already, at {place(rows[before])}"
+                )
                 problems.append(
                     Problem(int(rows[i]), f"{what}; each one may occur once", Advice("remove-one"))
                 )
@@ -93,7 +97,9 @@ def _by_subtopic(
             columns[i] = column.setdefault(subtopics[i], len(column))
         names += row
         bounds.append(len(names))
+    # Subtopics are numbered within each query, so a column has no meaning across queries.
     n_subtopics = int(columns.max(initial=0)) + 1
+    # Then the second column of the file is not a subtopic: it differs between queries alone.
     if n_subtopics == 1:
         return None
     check_room(
@@ -101,10 +107,10 @@ def _by_subtopic(
         f"judgments of {len(names):,} documents for up to {n_subtopics:,} subtopics",
         "The second column of qrels is the subtopic: write 0 in it where a query has none.",
     )
-    judged = np.full((len(names), n_subtopics), np.nan)
-    judged[rows, columns] = values
-    labels = np.fmax.reduce(judged, axis=1)
-    return Documents(ids, np.array(bounds, dtype=np.int64), object_array(names), labels, judged)
+    judgments = np.full((len(names), n_subtopics), np.nan)
+    judgments[rows, columns] = values
+    labels = np.fmax.reduce(judgments, axis=1)
+    return Documents(ids, np.array(bounds, dtype=np.int64), object_array(names), labels, judgments)
 
 
 def read_document_table(
@@ -113,7 +119,8 @@ def read_document_table(
     """Read a table of runs or judgments; see `of_frame`."""
     from directrix.data.tables.text import row_places
 
-    if len(file.names) == 1:  # perhaps of other separators, with which rows have no columns
+    # The only name may hold other separators, with which rows would have no columns.
+    if len(file.names) == 1:
         find(file.names, "qid", names["qid"], str(file), call)
     texts = tuple(filter(None, (names.get("subtopic"), *SUBTOPICS)))
     asked = ColumnNames(qid=names["qid"], doc_id=names["doc_id"], categorical=texts)
@@ -147,17 +154,19 @@ def of_frame(
         )
     problems = [
         Problem(row, f"the {kind} is missing; each row needs one", Advice("drop-rows"))
-        for kind, of in cells.items()
-        for row, cell in enumerate(of)
+        for kind, column in cells.items()
+        for row, cell in enumerate(column)
         if is_empty(cell)
     ]
-    column, bad = _numbers(numbers, value, call)
-    texts = {kind: list(map(identifier_text, of)) for kind, of in cells.items()}
-    documents, repeated = grouped(texts["query"], texts["document"], column, texts.get("subtopic"), place)
-    known = {problem.line for problem in problems}
-    raise_problems(what, problems + bad + [one for one in repeated if one.line not in known], place=place)
-    for kind, of in texts.items():
-        check_identifiers(of, kind, place)
+    values, bad = _numbers(numbers, value, call)
+    texts = {kind: list(map(identifier_text, column)) for kind, column in cells.items()}
+    documents, repeated = grouped(texts["query"], texts["document"], values, texts.get("subtopic"), place)
+    # Rows without an identifier would look like repetitions of one document.
+    incomplete = {problem.line for problem in problems}
+    problems += bad + [problem for problem in repeated if problem.line not in incomplete]
+    raise_problems(what, problems, place=place)
+    for kind, names_of_kind in texts.items():
+        check_identifiers(names_of_kind, kind, place)
     return documents
 
 
@@ -166,7 +175,10 @@ def _numbers(cells: Array, value: str, call: str) -> tuple[Float64Array, list[Pr
     try:
         values = floats_of(cells)
     except (TypeError, ValueError, OverflowError):
-        values = np.array([_number(cell) for cell in cells.tolist()])
+        values = np.full(len(cells), np.nan)
+        for row, cell in enumerate(cells.tolist()):
+            with suppress(TypeError, ValueError, OverflowError):
+                values[row] = floats_of([cell])[0]
     bad = np.flatnonzero(~np.isfinite(values)).tolist()
     lacks = "was not retrieved" if value == "score" else "is not judged"
     remedy = Advice("drop-documents", lacks=lacks)
@@ -177,18 +189,12 @@ def _numbers(cells: Array, value: str, call: str) -> tuple[Float64Array, list[Pr
     return values, [Problem(row, text, remedy) for row, text in zip(bad, problems, strict=True)]
 
 
-def _number(cell: Any) -> float:
-    try:
-        return float(floats_of([cell])[0])
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-
-
 def _columns(
     frame: Any, value: str, what: str, names: Mapping[str, Hashable | None], call: str
 ) -> Iterator[Any]:
     """Columns of queries, documents, values and subtopics, None if there are none."""
     if isinstance(frame, Mapping) and {*frame}.isdisjoint((*QUERY, *DOC, *SCORES, *LABELS, *names.values())):
+        # A dict without any known name maps queries to their documents.
         bad = next((query for query, entry in frame.items() if not isinstance(entry, Mapping)), None)
         if bad is not None:
             raise InputError(
@@ -209,7 +215,8 @@ def _columns(
         if key == "subtopic" and value == "score":
             yield None
             return
-        candidates = (*LABELS, "score") if key == "label" else ()  # ranx calls it score
+        # ranx calls the label of judgments a score.
+        candidates = (*LABELS, "score") if key == "label" else ()
         is_optional = key == "subtopic"
         name = find([*columns], key, names.get(key), what, call, candidates=candidates, optional=is_optional)
         yield None if name is None else columns[name]
@@ -230,6 +237,7 @@ def read_lines(path: Path, value: str) -> tuple[str, Documents]:
             wanted = _n_columns(path, value, counts, where)
             tag = _decoded(words[: counts[0]])[-1]
         is_good = counts == wanted
+        # Lines of another shape are left out, so that all others are checked too.
         if not is_good.all():
             problems += _misshapen(words, where, counts, wanted, _LINES[value])
             words, where = list(compress(words, np.repeat(is_good, counts))), where[is_good]
@@ -241,7 +249,8 @@ def read_lines(path: Path, value: str) -> tuple[str, Documents]:
         docs += _decoded(words[doc_place::wanted])
         for names, at in ((queries, 0), (subtopics, 1))[: 2 if wanted == 4 else 1]:
             texts = _decoded(words[at::wanted])
-            names.extend(map(shared.setdefault, texts, texts))  # one string for each name
+            # A name that occurs in many lines is kept once.
+            names.extend(map(shared.setdefault, texts, texts))
     if not wanted:
         raise InputError(f"{path} has no data; at least one line is needed. {_LINES[value]}")
     numbers, where = np.concatenate(values), np.concatenate(lines)
@@ -255,23 +264,24 @@ def read_lines(path: Path, value: str) -> tuple[str, Documents]:
 
 def _n_columns(path: Path, value: str, counts: Int64Array, where: Int64Array) -> int:
     """Return the number of columns by the first lines; `InputError` if run and judgments are exchanged."""
+    # Of two numbers of columns that are equally frequent, the one that fits the request decides.
     most = np.bincount(counts)
     equal = counts[most[counts] == most.max()].tolist()
     usual = next((n for n in equal if (n == 6) == (value == "score")), equal[0])
     wanted = 6 if value == "score" else 3 if usual == 3 else 4
     if (wanted, usual) not in ((4, 6), (6, 4), (6, 3)):
         return wanted
-    given, needed = ("a run", "judgments") if wanted == 4 else ("judgments", "a run")
+    content, needed = ("a run", "judgments") if wanted == 4 else ("judgments", "a run")
     fix = "Swap the two files." if wanted == 4 else "Swap the two files, or give a run."
     if usual == 3:
-        given += " and in rankings of MS MARCO"
+        content += " and in rankings of MS MARCO"
         fix = (
             "Swap the two files, or write a ranking as a run: "
             f'`awk \'{{print $1, "Q0", $2, $3, -$3, "run"}}\' {path} > NEW.run`.'
         )
     line = where[np.argmax(counts == usual)]
     raise InputError(
-        f"{path} must be {needed} ({wanted} columns), and line {line} has {usual}, as in {given}. {fix}"
+        f"{path} must be {needed} ({wanted} columns), and line {line} has {usual}, as in {content}. {fix}"
     )
 
 
@@ -284,7 +294,8 @@ def _blocks(path: Path) -> Iterator[tuple[list[bytes], Int64Array, Int64Array]]:
     with readable(path), open_data(path) as file:
         for text in stream_blocks(file):
             chars = np.frombuffer(text, dtype=np.uint8)
-            is_blank = (chars - np.uint8(9) < 5) | (chars == 32)  # where `bytes.split` splits
+            # `bytes.split` splits at these blanks: the characters 9 to 13, and 32.
+            is_blank = (chars - np.uint8(9) < 5) | (chars == 32)
             begins = np.flatnonzero(np.append(True, is_blank[:-1]) & ~is_blank)
             ends = np.flatnonzero(chars == 10)
             if not text.endswith(b"\n"):
@@ -316,6 +327,7 @@ def _misshapen(
 
 def _finite(words: list[bytes], where: Int64Array, value: str) -> tuple[Float64Array, list[Problem]]:
     """Return the values, and the lines whose value is not a finite number."""
+    # Python reads 1_000 as a number, and no other tool does.
     if b"_" not in b"".join(words):
         with suppress(ValueError):
             numbers = np.fromiter(map(float, words), dtype=np.float64, count=len(words))

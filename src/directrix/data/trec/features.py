@@ -1,4 +1,11 @@
-"""Scores of several runs as features."""
+"""Scores of several runs as features.
+
+Runs and judgments go in. Out comes a table with one column per run and one row per retrieved document, as
+`Queries` in several forms::
+
+    scores = runs_as_features(["bm25.gz", "lm.gz"], "qrels.txt")
+    queries = scores.queries("percentile")
+"""
 
 from __future__ import annotations
 
@@ -176,13 +183,16 @@ def _sensitive(scores: Array, relevant: Array, bins: int) -> Float64Array:
     relevant = relevant[retrieved]
     if not len(values):
         return np.empty(0)
+    # Relevant and irrelevant documents have half of the mass each, unless there are none of one kind.
     counts = [np.bincount(place[relevant == kind], minlength=len(values)) for kind in (True, False)]
     mass = np.cumsum(sum(count / count.sum() for count in counts if count.any()))
     mass /= mass[-1]
     middle = values[:-1] + 0.5 * (values[1:] - values[:-1])
     gaps = np.append(np.nextafter(values[0], -np.inf), middle)
-    below = np.append(0.0, mass[:-1])  # share of F below each gap
+    # The share of F below each gap.
+    below = np.append(0.0, mass[:-1])
     if len(gaps) > bins:
+        # Each wanted share takes the nearer of the gaps on both sides of it; a gap may serve several.
         wanted = np.arange(bins) / bins
         after = np.clip(np.searchsorted(below, wanted), 1, len(gaps) - 1)
         nearer = np.where(wanted - below[after - 1] <= below[after] - wanted, after - 1, after)
@@ -226,29 +236,37 @@ def runs_as_features(
     >>> model = StumpModel(train.thresholds(50))  # doctest: +SKIP
     """
     depth = whole(depth, "depth")
-    judged = qrels if isinstance(qrels, Qrels) else read_trec_qrels(qrels)
+    judgments = qrels if isinstance(qrels, Qrels) else read_trec_qrels(qrels)
     tops, files = [], []
-    for given in [runs] if isinstance(runs, Run | str | os.PathLike) else runs:
-        run = given if isinstance(given, Run) else read_trec_run(given)
-        files.append(run.tag if isinstance(given, Run) else short_name(Path(given)))
+    for source in [runs] if isinstance(runs, Run | str | os.PathLike) else runs:
+        run = source if isinstance(source, Run) else read_trec_run(source)
+        files.append(run.tag if isinstance(source, Run) else short_name(Path(source)))
         check_magnitude(run)
-        check_overlap(run, judged)
+        check_overlap(run, judgments)
         tops.append(_top(run, depth))
     if not tops:
         raise InputError("there are no runs; at least one is needed, e.g. runs_as_features([run], qrels).")
     retrieved = dict.fromkeys(topic for run in tops for topic in run.query_ids)
-    topics = [topic for topic in judged.query_ids if topic in retrieved]
-    everything = join_runs(tops, judged, topics)
+    topics = [topic for topic in judgments.query_ids if topic in retrieved]
+    everything = join_runs(tops, judgments, topics)
     relevant = np.add.reduceat(everything.labels > 0.0, everything.qptr[:-1], dtype=np.int64)
     pool = everything.only(everything.is_retrieved)
     scores = pool.scores.astype(np.float32)
+    tags = [run.tag for run in tops]
+    names = tags if len(set(tags)) == len(tags) else files
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(
+            f"two runs are called {twice!r}; columns need different names. Give each run once, and files "
+            "with different names; for runs in memory type dataclasses.replace(run, tag='other')."
+        )
     in_pool = set(topics)
     return RunScores(
-        **(vars(pool) | {"tags": _names([run.tag for run in tops], files), "scores": scores}),
+        **(vars(pool) | {"tags": tuple(names), "scores": scores}),
         n_relevant=relevant,
         floor=np.array([_floor(column) for column in scores.T], dtype=np.float32),
         unjudged=tuple(topic for topic in retrieved if topic not in in_pool),
-        unretrieved=tuple(topic for topic in judged.query_ids if topic not in in_pool),
+        unretrieved=tuple(topic for topic in judgments.query_ids if topic not in in_pool),
     )
 
 
@@ -263,27 +281,17 @@ def _floor(scores: Array) -> float:
 
 def _top(run: Run, depth: int) -> Run:
     """The first documents of every topic, as trec_eval orders them."""
+    # Most runs have no more documents than the depth.
     if len(run.doc_ids) == 0 or np.diff(run.qptr).max() <= depth:
         return run
     rows = []
     for first, last in pairwise(run.qptr.tolist()):
         chosen = np.arange(first, last)
         if len(chosen) > depth:
+            # Sorting by descending name, then stably by score, gives trec_eval's order.
             by_name = np.array(sorted(chosen.tolist(), key=run.doc_ids.__getitem__, reverse=True))
             chosen = by_name[np.argsort(-run.scores[by_name], kind="stable")[:depth]]
         rows.append(chosen)
     kept = np.concatenate(rows)
     qptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     return replace(run, qptr=qptr, doc_ids=run.doc_ids[kept], scores=run.scores[kept])
-
-
-def _names(tags: list[str], files: list[str]) -> tuple[str, ...]:
-    """Tags if they are all different, else names of the files."""
-    for names in (tags, files):
-        if len(set(names)) == len(names):
-            return tuple(names)
-    twice = next(name for name in files if files.count(name) > 1)
-    raise InputError(
-        f"two runs are called {twice!r}; columns need different names. Give each run once, and files with "
-        "different names; for runs in memory type dataclasses.replace(run, tag='other')."
-    )

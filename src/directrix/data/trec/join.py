@@ -1,4 +1,12 @@
-"""A run and relevance judgments, joined for measures."""
+"""A run and relevance judgments, joined for measures.
+
+A run and judgments go in. Out come scores, labels and query boundaries, which every measure takes::
+
+    judged = join_trec("run.txt", "qrels.txt")
+    measure(judged.scores, judged.labels, judged.qptr)
+
+Files that do not belong together are noticed here: by queries, by documents, and by how names are spelled.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +26,12 @@ from directrix.data.trec.runs import Qrels, Run, document_names, read_trec_qrels
 from directrix.errors import InputError, amount, warn
 from directrix.types import Array, Float64Array, Int64Array
 
+# Scores beyond this are near the largest float32, 3.4e38, below which "not retrieved" needs a value.
 _LARGEST = 1e37
-_FEW_QUERIES = 0.25  # a part of the topics may be judged, as in cross-validation
-_FEW_DOCUMENTS = 0.05  # of the shorter lists: runs of 1,000 documents hold few judged ones
+# A smaller share of judged topics is suspicious; some are not judged, as in cross-validation.
+_FEW_QUERIES = 0.25
+# The same for the documents of the shorter lists: runs of 1,000 documents hold few judged ones.
+_FEW_DOCUMENTS = 0.05
 
 
 def check_overlap(run: Run, other: Qrels | Run) -> None:
@@ -29,13 +40,14 @@ def check_overlap(run: Run, other: Qrels | Run) -> None:
     Raises `InputError` if no query is in both, or if no document is and some differ only in spelling: a
     system may have found nothing that is judged. Warns with counts if few match. O(n_docs).
     """
+    # A system may have found nothing at all.
     if isinstance(other, Run) and not other.query_ids:
-        return  # a system that found nothing
+        return
     name = f"the run {other.tag!r}" if isinstance(other, Run) else "the qrels"
     if not (run.query_ids and other.query_ids):
         empty = name if run.query_ids else f"the run {run.tag!r}"
         raise InputError(f"{empty} must have a query with a document, got none. Check how it was written.")
-    in_run, in_other = ({query: q for q, query in enumerate(part.query_ids)} for part in (run, other))
+    in_run, in_other = ({query: q for q, query in enumerate(side.query_ids)} for side in (run, other))
     shared = [query for query in in_run if query in in_other]
     alike = _alike(in_run.keys() - in_other.keys(), in_other.keys() - in_run.keys())
     what = f"{len(shared)} of {len(in_run)} queries of the run {run.tag!r} are in {name}"
@@ -52,8 +64,8 @@ def check_overlap(run: Run, other: Qrels | Run) -> None:
         n_run, n_other = n_run + len(mine), n_other + len(theirs)
         n_both += len(theirs.intersection(mine))
     if n_both < _FEW_DOCUMENTS * min(n_run, n_other):
-        every, known = set(run.doc_ids), set(other.doc_ids)
-        alike = _alike(every - known, known - every)
+        retrieved, others = set(run.doc_ids), set(other.doc_ids)
+        alike = _alike(retrieved - others, others - retrieved)
         what = (
             f"{n_both} of {n_run} documents of the run {run.tag!r} are among the {n_other} of {name} for the "
             f"same queries.{alike}"
@@ -63,17 +75,17 @@ def check_overlap(run: Run, other: Qrels | Run) -> None:
                 f"{what} None would count as relevant; both must write identifiers alike. Give files of one "
                 "collection; tables read 007 as the number 7 unless the column is text."
             )
-        shown = " against ".join(column_list(dict.fromkeys(part.doc_ids), 3) for part in (run, other))
+        shown = " against ".join(column_list(dict.fromkeys(side.doc_ids), 3) for side in (run, other))
         warn(f"{what} Check that both are of one collection ({shown}).", stacklevel=3)
 
 
 def unmatched(name: str, ranked: Iterable[str], judged: Iterable[str]) -> str:
     """Return a note with the numbers of queries of a run and judged queries that do not match, or ""."""
-    ranked, known = set(ranked), set(judged)
-    if ranked == known:
+    ranked, judged = set(ranked), set(judged)
+    if ranked == judged:
         return ""
-    both = len(ranked & known)
-    missing = len(known) - both
+    both = len(ranked & judged)
+    missing = len(judged) - both
     return (
         f"{both} of {amount(len(ranked), 'queries')} of {name} {'is' if both == 1 else 'are'} judged, and "
         f"{amount(missing, 'judged queries')} {'is' if missing == 1 else 'are'} not in {name}; only those in "
@@ -92,8 +104,8 @@ def check_magnitude(run: Run) -> None:
         )
 
 
-def _documents(part: Qrels | Run, q: int) -> Array:
-    documents: Array = part.doc_ids[part.qptr[q] : part.qptr[q + 1]]
+def _documents(side: Qrels | Run, q: int) -> Array:
+    documents: Array = side.doc_ids[side.qptr[q] : side.qptr[q + 1]]
     return documents
 
 
@@ -172,10 +184,11 @@ def join_trec(run: Any, qrels: Any, *, queries: Literal["both", "judged"] | Sequ
     (array(['D1', 'D2', 'D3'], dtype=object), array([1., 0., 2.]), array([ 0.5,  0.9, -inf]))
     """
     run, qrels = run_of(run), qrels_of(qrels)
-    if isinstance(queries, str):  # others were chosen from what has been checked
+    # A sequence was chosen from runs and judgments that have been checked.
+    if isinstance(queries, str):
         check_overlap(run, qrels)
-        judged = set(qrels.query_ids)
-        in_both = tuple(query for query in run.query_ids if query in judged)
+        in_qrels = set(qrels.query_ids)
+        in_both = tuple(query for query in run.query_ids if query in in_qrels)
         queries = in_both if queries == "both" else qrels.query_ids
     pool = join_runs([run], qrels, queries, "run")
     scores = np.where(pool.is_retrieved, pool.scores[:, 0], -np.inf)
@@ -196,27 +209,27 @@ def labeled(q: Queries, qrels: Any) -> Queries:
     run = Run.from_scores(q, np.zeros(q.n_docs), "features")
     check_overlap(run, judged)
     number = {query: place for place, query in enumerate(judged.query_ids)}
-    part = q.take([place for place, query in enumerate(run.query_ids) if query in number])
-    names, labels = document_names(part), np.zeros(part.n_docs)
-    ids = map(identifier_text, part.query_ids)
-    for query, (first, last) in zip(ids, pairwise(part.qptr.tolist()), strict=True):
-        known = judged.of_query(number[query])
-        labels[first:last] = [max(known.get(name, 0.0), 0.0) for name in names[first:last]]
-    return replace(part, labels=labels)
+    kept = q.take([place for place, query in enumerate(run.query_ids) if query in number])
+    names, labels = document_names(kept), np.zeros(kept.n_docs)
+    ids = map(identifier_text, kept.query_ids)
+    for query, (first, last) in zip(ids, pairwise(kept.qptr.tolist()), strict=True):
+        judgments = judged.of_query(number[query])
+        labels[first:last] = [max(judgments.get(name, 0.0), 0.0) for name in names[first:last]]
+    return replace(kept, labels=labels)
 
 
-def run_of(given: Any) -> Run:
+def run_of(source: Any) -> Run:
     """Return a run from a `Run`, the path of a file, or a frame as for `Run.from_frame`."""
-    if isinstance(given, str | os.PathLike):
-        return read_trec_run(given)
-    return given if isinstance(given, Run) else Run.from_frame(given)
+    if isinstance(source, str | os.PathLike):
+        return read_trec_run(source)
+    return source if isinstance(source, Run) else Run.from_frame(source)
 
 
-def qrels_of(given: Any) -> Qrels:
+def qrels_of(source: Any) -> Qrels:
     """Return judgments from `Qrels`, a path, a frame, or a data set of ir_datasets."""
-    if hasattr(given, "qrels_iter"):
-        rows = [(entry.query_id, entry.doc_id, entry.relevance) for entry in given.qrels_iter()]
+    if hasattr(source, "qrels_iter"):
+        rows = [(entry.query_id, entry.doc_id, entry.relevance) for entry in source.qrels_iter()]
         return Qrels.from_frame(dict(zip(("qid", "docno", "label"), zip(*rows, strict=True), strict=False)))
-    if isinstance(given, str | os.PathLike):
-        return read_trec_qrels(given)
-    return given if isinstance(given, Qrels) else Qrels.from_frame(given)
+    if isinstance(source, str | os.PathLike):
+        return read_trec_qrels(source)
+    return source if isinstance(source, Qrels) else Qrels.from_frame(source)

@@ -95,15 +95,17 @@ def join_runs(
     doc_ids: list[str] = []
     scores, judged_rows, sizes = [], [], []
     for query in queries:
-        row_of: dict[str, int] = {}  # of each document, in the order of its first appearance
+        # Documents have their rows in the order of their first appearance.
+        row_of: dict[str, int] = {}
         retrieved = []
         for run, place in zip(runs, places, strict=True):
             q = place.get(query)
-            part = slice(0, 0) if q is None else slice(run.qptr[q], run.qptr[q + 1])
-            rows = [row_of.setdefault(name, len(row_of)) for name in run.doc_ids[part]]
-            retrieved.append((rows, run.scores[part]))
-        judged = {} if qrels is None or query not in in_qrels else qrels.rows_of(in_qrels[query])
-        names = [*row_of, *(name for name in judged if name not in row_of)]
+            ranking = slice(0, 0) if q is None else slice(run.qptr[q], run.qptr[q + 1])
+            rows = [row_of.setdefault(name, len(row_of)) for name in run.doc_ids[ranking]]
+            retrieved.append((rows, run.scores[ranking]))
+        row_in_qrels = {} if qrels is None or query not in in_qrels else qrels.rows_of(in_qrels[query])
+        # Judged documents that no run retrieved follow the retrieved ones.
+        names = [*row_of, *(name for name in row_in_qrels if name not in row_of)]
         of_runs = np.full((len(names), len(runs)), np.nan)
         for column, (rows, values) in enumerate(retrieved):
             of_runs[rows, column] = values
@@ -111,10 +113,10 @@ def join_runs(
             by_name = sorted(range(len(names)), key=names.__getitem__, reverse=order == "descending")
             names, of_runs = [names[row] for row in by_name], of_runs[by_name]
         doc_ids += names
-        judged_rows += [judged.get(name, -1) for name in names]
+        judged_rows += [row_in_qrels.get(name, -1) for name in names]
         scores.append(of_runs)
         sizes.append(len(names))
-    # the last row, which -1 takes, is that of documents without a judgment
+    # Documents without a judgment take row -1, which is the last one: the label 0, and no judgment.
     labels = np.append([] if qrels is None else qrels.labels, 0.0)[judged_rows]
     judgments = np.zeros(0) if qrels is None else qrels.labels if qrels.subtopics is None else qrels.subtopics
     unjudged = np.full((1, *judgments.shape[1:]), np.nan)

@@ -1,4 +1,11 @@
-"""TREC runs and relevance judgments: reading, writing, and conversion from frames."""
+"""TREC runs and relevance judgments: reading, writing, and conversion from frames.
+
+Files, frames or dicts go in. Runs and judgments come out, as flat arrays grouped by query:
+
+>>> run = Run.from_frame({"401": {"D1": 7.25, "D2": 9.5}}, tag="bm25")
+>>> run.query_ids, run.qptr.tolist(), run.scores.tolist()
+(('401',), [0, 2], [7.25, 9.5])
+"""
 
 from __future__ import annotations
 
@@ -28,7 +35,8 @@ def check_documents(ranking: Any, values: str) -> None:
     where = type(ranking).__name__
     remedy = f"Type directrix.data.{where}.from_frame(frame)."
     docs = as_array(ranking.doc_ids, "doc_ids")
-    if docs.dtype.kind == "V":  # records of NumPy are not keys; tuples are
+    # Records of NumPy are not keys of dicts, but tuples are.
+    if docs.dtype.kind == "V":
         docs = object_array(docs.tolist())
     numbers = as_floats(getattr(ranking, values), values)
     if docs.ndim != 1 or numbers.shape != docs.shape:
@@ -39,12 +47,14 @@ def check_documents(ranking: Any, values: str) -> None:
     qptr = check_qptr(ranking.qptr, len(docs), "doc_ids")
     try:
         queries = tuple(ranking.query_ids)
-        known = {*queries}, {*docs.tolist()}
+        # Names are keys of dicts, which sets tell as well.
+        different, _ = {*queries}, {*docs.tolist()}
     except NO_ITEMS as error:
         raise InputError(f"{where}: query_ids and doc_ids are lists of names ({error}). {remedy}") from None
-    if len(queries) != len(qptr) - 1 or len(known[0]) < len(queries):
+    # Each query is there once, so that its documents are together.
+    if len(queries) != len(qptr) - 1 or len(different) < len(queries):
         raise InputError(
-            f"{where}: {len(queries)} query_ids, {len(known[0])} of them different, for {len(qptr) - 1} "
+            f"{where}: {len(queries)} query_ids, {len(different)} of them different, for {len(qptr) - 1} "
             f"queries; each query needs its own. {remedy}"
         )
     check_identifiers([getattr(ranking, "tag", "-")], "run", lambda _: "tag")
@@ -290,12 +300,13 @@ def read_trec_qrels(
 
 
 def _read(
-    given: str | os.PathLike[str] | DataFile, value: str, call: str, **names: Hashable | None
+    source: str | os.PathLike[str] | DataFile, value: str, call: str, **names: Hashable | None
 ) -> tuple[str, Documents]:
     """Return the tag of a run, or the name of a table, and the documents of a file."""
-    file = given if isinstance(given, DataFile) else DataFile(given)
+    file = source if isinstance(source, DataFile) else DataFile(source)
     if file.is_table:
         return short_name(file.path), read_document_table(file, value, f"{call}(path", names)
+    # A name would have no effect on text, and the user would not notice.
     if named := [f"{key}=" for key, name in names.items() if name is not None]:
         raise InputError(
             f"{file} is TREC text, whose columns have no names; leave out {', '.join(named)}, or give CSV, "
@@ -336,6 +347,7 @@ def run_text(run: Run) -> str:
         first, last = run.qptr[q], run.qptr[q + 1]
         scores, names = run.scores[first:last].tolist(), run.doc_ids[first:last]
         for rank, i in enumerate(np.argsort(-run.scores[first:last], kind="stable"), start=1):
+            # The text of `repr` reads back to the same bits.
             lines.append(f"{query} Q0 {names[i]} {rank} {scores[i]!r} {run.tag}\n")
     return "".join(lines)
 
@@ -346,6 +358,7 @@ def qrels_lines(q: Queries) -> Iterator[bytes]:
     check_words(ids, "query")
     queries = itertools.chain.from_iterable(map(itertools.repeat, ids, np.diff(q.qptr).tolist()))
     for query, name, label in zip(queries, document_names(q), q.labels.tolist(), strict=True):
+        # Whole labels are written as integers, as in qrels.
         yield f"{query} 0 {name} {repr(label).removesuffix('.0')}\n".encode()
 
 

@@ -60,6 +60,7 @@ def dependence(ranker: Any, q: Queries, column: int, feature: str, seed: int) ->
     categories = None if q.categories is None else q.categories[column]
     values = _values(q.features[:, column], is_category=categories is not None)
     rng = np.random.default_rng([seed, column])
+    # One copy of the features is changed in place for every value, which avoids a copy for each.
     features = np.array(q.features)
     changed = replace(q, features=features)
     sizes = np.diff(q.qptr)

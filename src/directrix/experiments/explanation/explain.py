@@ -1,4 +1,12 @@
-"""`explain`: the features that a ranker depends on, and why a document has its rank."""
+"""`explain`: the features that a ranker depends on, and why a document has its rank.
+
+A fitted ranker and queries go in. Importances, and reasons for the ranks of single documents, come out:
+
+>>> import directrix as dx
+>>> q, _ = dx.data.make_linear(20, 10, 2, seed=0)
+>>> explain(dx.LinearRanker("ListNet").fit_queries(q, measure="AP"), q).importance.measure
+'AP'
+"""
 
 from __future__ import annotations
 
@@ -116,22 +124,30 @@ class Explanation:
         if self.dependence:
             tables.append(dependence_table(self.dependence[:top]))
         if self.groups:
-            tables.append(_group_table(self))
+            names = self.importance.names
+            rows = [
+                (group.name, group.n_queries, group.value, names[j], group.mean[j], *group.intervals[j])
+                for group in self.groups
+                for j in self.importance.ranked[:_IN_GROUPS]
+            ]
+            heads = ("group", "queries", self.importance.measure, "feature", "importance", "low", "high")
+            tables.append(Table("Groups of queries", heads, tuple(rows), digits=4))
         return tuple(tables)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all results in JSON types; features are in the order of their importance."""
-        found, without = self.importance, self.left_out
-        moves = {one.feature: one for one in self.dependence}
+        importance, without = self.importance, self.left_out
+        moves = {move.feature: move for move in self.dependence}
         features = []
-        for j in found.ranked:
-            name = found.names[j]
-            row = {"feature": name, **_fall(float(found.mean[j]), found.interval(j))}
+        for j in importance.ranked:
+            name = importance.names[j]
+            row = {"feature": name, **_fall(float(importance.mean[j]), importance.interval(j))}
             if without is not None and j in without.columns:
                 row["left_out"] = _fall(without.mean(j), without.interval(j))
             if name in moves:
-                parts = ("values", "rank", "error", "own_rank")
-                row["dependence"] = {part: getattr(moves[name], part) for part in parts}
+                keys = ("values", "rank", "error", "own_rank")
+                row["dependence"] = {key: getattr(moves[name], key) for key in keys}
+                # Readers of JSON have no table of categories, so names replace their codes.
                 row["dependence"] |= {"values": moves[name].categories} if moves[name].categories else {}
             features.append(row)
         groups = [
@@ -140,14 +156,14 @@ class Explanation:
                 "queries": group.n_queries,
                 "value": group.value,
                 "features": [
-                    {"feature": found.names[j], **_fall(group.mean[j], group.intervals[j])}
-                    for j in found.ranked
+                    {"feature": importance.names[j], **_fall(group.mean[j], group.intervals[j])}
+                    for j in importance.ranked
                 ],
             }
             for group in self.groups
         ]
-        head = {"measure": found.measure, "value": found.value}
-        sizes = {"queries": found.n_queries, "documents": found.n_docs}
+        head = {"measure": importance.measure, "value": importance.value}
+        sizes = {"queries": importance.n_queries, "documents": importance.n_docs}
         return {**head, **sizes, "features": features, "groups": groups}
 
     def _of(self, query: Hashable) -> OfQuery:
@@ -219,6 +235,7 @@ def explain(  # noqa: PLR0913
     goal = ranker.measure_ if measure is None else parse_measure(measure)
     importance = permutation_importance(ranker, queries, goal, seed=seed, **_extent(queries, n_repeats))
     chosen = importance.shown(top)
+    # Ranks are computed once for each value of a feature, so few queries are used.
     few, names = sampled_queries(queries, _MOVED, seed), importance.names
     without = None
     if train is not None:
@@ -289,15 +306,3 @@ def _importance_table(explanation: Explanation, top: int) -> Table:
         rows=tuple((*row, *fall) for row, fall in zip(table.rows, falls, strict=True)),
         notes=(*table.notes, note),
     )
-
-
-def _group_table(explanation: Explanation) -> Table:
-    importance, rows = explanation.importance, []
-    for group in explanation.groups:
-        for j in importance.ranked[:_IN_GROUPS]:
-            interval = group.intervals[j]
-            rows.append(
-                (group.name, group.n_queries, group.value, importance.names[j], group.mean[j], *interval)
-            )
-    heads = ("group", "queries", importance.measure, "feature", "importance", "low", "high")
-    return Table("Groups of queries", heads, tuple(rows), digits=4)

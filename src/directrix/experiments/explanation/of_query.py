@@ -51,11 +51,11 @@ class RankedQuery:
     def tables(self, top: int | None = None) -> tuple[Table]:
         """Return the first documents, each with the features that contribute most to its score."""
         rows = []
-        each = zip(self.documents, self.labels, self.scores, self.values, self.contributions, strict=True)
-        for place, (document, label, score, values, parts) in enumerate(list(each)[:top], start=1):
+        ranked = zip(self.documents, self.labels, self.scores, self.values, self.contributions, strict=True)
+        for place, (document, label, score, values, shares) in enumerate(list(ranked)[:top], start=1):
             most = [
-                f"{self.names[f]} {parts[f]:+.3g} ({shown_value(values[f], f, self.categories)})"
-                for f in contributing(parts)[:_NAMED]
+                f"{self.names[f]} {shares[f]:+.3g} ({shown_value(values[f], f, self.categories)})"
+                for f in contributing(shares)[:_NAMED]
             ]
             rows.append((place, document, f"{label:g}", float(score), ", ".join(most)))
         table = Table(
@@ -83,13 +83,13 @@ class RankedQuery:
                     "features": [
                         {
                             "feature": self.names[f],
-                            "contribution": float(parts[f]),
+                            "contribution": float(shares[f]),
                             "value": named_value(values[f], f, self.categories),
                         }
-                        for f in contributing(parts)
+                        for f in contributing(shares)
                     ],
                 }
-                for document, label, score, values, parts in rows
+                for document, label, score, values, shares in rows
             ],
         }
 
@@ -134,6 +134,7 @@ class Advantage:
             )
             for f in shown
         ]
+        # The features that are not shown have one row, so that the rows add up to the difference.
         if rest:
             rows.append((f"{len(rest)} others", float(self.contributions[rest].sum()), "", ""))
         rows.append(("score", self.scores[0] - self.scores[1], *(f"{score:.6g}" for score in self.scores)))
@@ -191,8 +192,8 @@ def named_value(value: float, column: int, categories: Categories | None) -> flo
 
 def shown_value(value: float, column: int, categories: Categories | None, digits: int = 4) -> str:
     """Return `named_value` as text."""
-    known = named_value(value, column, categories)
-    return known if isinstance(known, str) else f"{known:.{digits}g}"
+    named = named_value(value, column, categories)
+    return named if isinstance(named, str) else f"{named:.{digits}g}"
 
 
 def contributing(contributions: Float64Array) -> list[int]:
@@ -205,7 +206,8 @@ class OfQuery:
     """One query of some data: scores, order, and names of its documents."""
 
     def __init__(self, ranker: Any, q: Queries, query: Hashable, names: tuple[str, ...]) -> None:
-        places = [i for i, known in enumerate(q.query_ids) if known == query or str(known) == str(query)]
+        # A query may be given as text, as the shell does, where the data have numbers.
+        places = [i for i, other in enumerate(q.query_ids) if other == query or str(other) == str(query)]
         if not places:
             first, last = q.query_ids[0], q.query_ids[-1]
             raise InputError(
@@ -221,7 +223,7 @@ class OfQuery:
     def ranked(self, contributions: Contributions, top: int | None) -> RankedQuery:
         """Return the first documents, each compared with all documents of the query."""
         rows = self._order[:top]
-        parts = contributions.of(self.q, rows, slice(None))
+        shares = contributions.of(self.q, rows, slice(None))
         return RankedQuery(
             self.q.query_ids[0],
             self._names,
@@ -229,17 +231,18 @@ class OfQuery:
             self.q.labels[rows],
             self._scores[rows],
             self._values(rows),
-            parts,
+            shares,
             self.q.categories,
         )
 
     def advantage(self, contributions: Contributions, first: str, second: str) -> Advantage:
         """Explain why one of two documents is above the other."""
-        found = [self._place(document) for document in (first, second)]
-        ranks = [int(np.flatnonzero(self._order == i)[0]) + 1 for i in found]
+        places = [self._place(document) for document in (first, second)]
+        ranks = [int(np.flatnonzero(self._order == i)[0]) + 1 for i in places]
         if ranks[0] == ranks[1]:
             raise InputError(f"{first} and {second} are the same document; give two of one query.")
-        (high, a), (low, b) = sorted(zip(ranks, found, strict=True))
+        # The document with the better rank comes first, in whatever order they were given.
+        (high, a), (low, b) = sorted(zip(ranks, places, strict=True))
         return Advantage(
             self.q.query_ids[0],
             self._names,

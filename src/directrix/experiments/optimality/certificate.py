@@ -14,8 +14,8 @@ from directrix.parameters import share
 from directrix.tables import json_value
 from directrix.types import Float64Array, Int64Array
 
+# A test has at most this number of directions.
 _MOST = 10_000_000
-"""Most directions of a test."""
 
 
 def n_directions(eps: float = 0.01, delta: float = 0.01) -> int:
@@ -83,7 +83,7 @@ class RandomDirections:
     """Random unit vectors, uniform on the sphere; each depends only on the seed and its number."""
 
     count: int
-    n_params: int  # components of a vector
+    n_params: int
     seed: tuple[int, ...]
 
     def block(self, first: int, last: int) -> Float64Array:
@@ -273,7 +273,7 @@ class Certificate:
     @property
     def is_local_optimum(self) -> bool:
         """True if no direction rises and enough were tried for confidence 1 - delta."""
-        # delta of exactly (1 - eps)^K must not fail by rounding
+        # The tolerance is for rounding: a delta of exactly (1 - eps)^K must pass.
         return self.n_rising == 0 and 1.0 - self.confidence <= self.delta * (1.0 + 1e-9)
 
     @property
@@ -326,7 +326,21 @@ class Certificate:
         if best is not None:
             where = self.directions.name(best[0])
             lines.append(f"largest rise {self.largest_rise:.2e}: {where}, step {best[1]:g}")
-        lines.append(self._verdict())
+        if self.one_weight:
+            passed = "none rises, one weight at a time"
+            lines.append("not an optimum of single weights" if self.n_rising else passed)
+        elif self.is_local_optimum:
+            # A measure that no step changes has optima everywhere, which says little about these weights.
+            is_flat = (np.abs(self.curves) <= self._level).all()
+            lines.append(
+                f"local optimum: with {self.confidence:.2%} confidence fewer than {self.eps:.4g} of all "
+                f"directions rise{'; but no step changes the measure at all' if is_flat else ''}"
+            )
+        else:
+            lines.append(
+                f"not a local optimum: up to {self.share_below:.2%} of all directions rise "
+                f"({1.0 - self.delta:.4g} confidence)"
+            )
         for rise in self.exact:
             where = f"within {rise.reach:g}" if np.isfinite(rise.reach) else "anywhere"
             line = f"along whole lines, {where}: {rise.n_rising} rise, the highest by {rise.largest_rise:.2e}"
@@ -334,17 +348,3 @@ class Certificate:
                 line += f", {self.directions.name(rise.direction)} at t = {rise.t:g}"
             lines.append(line)
         return "\n".join(lines)
-
-    def _verdict(self) -> str:
-        if self.one_weight:
-            return "not an optimum of single weights" if self.n_rising else "none rises, one weight at a time"
-        if self.is_local_optimum:
-            is_flat = (np.abs(self.curves) <= self._level).all()
-            return (
-                f"local optimum: with {self.confidence:.2%} confidence fewer than {self.eps:.4g} of all "
-                f"directions rise{'; but no step changes the measure at all' if is_flat else ''}"
-            )
-        return (
-            f"not a local optimum: up to {self.share_below:.2%} of all directions rise "
-            f"({1.0 - self.delta:.4g} confidence)"
-        )

@@ -1,4 +1,11 @@
-"""The Monte-Carlo test of local optimality."""
+"""The Monte-Carlo test of local optimality.
+
+Weights, data and a measure go in. A `Certificate` comes out, which counts random directions that rise:
+
+>>> q = Queries.from_arrays([[1.0, 0.0], [0.0, 1.0]], [0, 1], group=[2])
+>>> certify([0.0, 1.0], q, "nDCG", steps=[1e-3]).n_rising
+0
+"""
 
 from __future__ import annotations
 
@@ -39,8 +46,8 @@ from directrix.types import Float64Array, Model, Progress
 
 STEPS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """The steps of the paper."""
+# Moved parameters of this number of floats, 8 MiB, are held at a time, of at most this number of directions.
 _FLOATS_AT_ONCE = 1 << 20
-"""Floats of moved parameters."""
 _DIRECTIONS_AT_ONCE = 32
 
 
@@ -120,7 +127,7 @@ def certify(  # noqa: PLR0913
     directions = _directions(point, count, root, one_weight=one_weight)
     evaluator = Evaluator(point, goal)
     unit, lengths = tried.unit(point.params), tried.lengths(point.params)
-    search = point.line_search(goal) if exact else None  # an error before the work
+    search = point.line_search(goal) if exact else None
     curves = changes_along(evaluator, point.params, evaluator.value, directions, lengths, progress)
     rises = _exact_rises(evaluator, search, directions, float(lengths.max()), progress) if search else ()
     return Certificate(goal.name, evaluator.value, directions, eps, delta, tried.given, unit, curves, rises)
@@ -193,21 +200,25 @@ def _exact_rises(
     return tuple(summaries)
 
 
+# Scores of this number of floats, 32 MiB, are held at a time.
 _SCORES_AT_ONCE = 1 << 22
-"""Floats of scores that are held at a time."""
+# From this number of score vectors on, each is ranked by one thread. Fewer are ranked one by one, on all.
 _ENOUGH = 8
-"""From this number of score vectors on, each is ranked by one thread; fewer are ranked one by one, on all."""
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
     """Parameters of a model on data."""
 
-    model: Model  # linear or a network
+    # A linear model or a network.
+    model: Model
     params: Float64Array
-    queries: Any  # Queries or ShardedQueries, scaled as the model needs them
-    query_weight: Float64Array | None = None  # in the mean over queries
-    ranker: Any = None  # of these parameters
+    # Queries or ShardedQueries, scaled as the model needs them.
+    queries: Any
+    # Weights of the queries in the mean; None for equal ones.
+    query_weight: Float64Array | None = None
+    # The ranker that has these parameters, if one was given.
+    ranker: Any = None
 
     @property
     def is_linear(self) -> bool:
@@ -244,23 +255,15 @@ def point_of(ranker_or_params: Any, data: Any, measure: Any) -> tuple[Point, Ran
                 "e.g. read_letor(path)."
             )
         model, params, queries, ranker = decompose(ranker_or_params, data)
-        point = Point(model, params, queries, None, ranker)
+        check_finite(queries, "the data")
         goal = ranker.measure_ if measure is None else measure
-    else:
-        point, goal = _point_of_params(ranker_or_params, data), measure
-        if goal is None:
-            raise InputError("weights have no measure of their own; pass one, e.g. measure='nDCG@10'.")
-    check_finite(point.queries, "the data")
-    return point, parse_measure(goal)
-
-
-def _point_of_params(params: Any, data: Any) -> Point:
+        return Point(model, params, queries, None, ranker), parse_measure(goal)
     try:
-        vector = np.array(params, dtype=np.float64)
+        vector = np.array(ranker_or_params, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(
-            f"ranker_or_params is a {type(params).__name__}; a fitted LinearRanker or MLPRanker is needed, "
-            "or weights: one for every feature, shape (n_features,)."
+            f"ranker_or_params is a {type(ranker_or_params).__name__}; a fitted LinearRanker or MLPRanker is "
+            "needed, or weights: one for every feature, shape (n_features,)."
         ) from None
     if hasattr(data, "held"):
         point = Point(LinearModel(), vector, data)
@@ -281,7 +284,10 @@ def _point_of_params(params: Any, data: Any) -> Point:
             f"params has shape {vector.shape}; {n_params} finite numbers are needed on {data!r}, e.g. "
             "ranker.coef_ of a fitted LinearRanker."
         )
-    return point
+    if measure is None:
+        raise InputError("weights have no measure of their own; pass one, e.g. measure='nDCG@10'.")
+    check_finite(point.queries, "the data")
+    return point, parse_measure(measure)
 
 
 class Evaluator:

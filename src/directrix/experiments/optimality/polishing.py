@@ -28,12 +28,12 @@ from directrix.types import Float64Array, Progress
 
 # The second word of the seeds of climbing, after the seed of the user. Tests have another.
 _CLIMBING = 2
+# This number of random directions is tried at a time. The best of those that rise are followed, up to
+# `_FOLLOWED`.
 _LOOKED_AT = 128
-"""Random directions that are tried at a time."""
 _FOLLOWED = 8
-"""Most rising directions that are followed, the best first."""
+# A network takes this number of steps along a direction: the longest step doubled, and halves of that.
 _HALVINGS = 10
-"""Steps of a network along a direction: the longest step doubled, and halves of that."""
 
 
 class Climb:
@@ -48,7 +48,7 @@ class Climb:
         self._axes = OneWeight(point.movable, len(point.params))
         self._search: LineSearch | None = None
         if point.is_linear:
-            # where it is not a sum over documents, steps are tried, as for networks
+            # A measure that is not a sum over documents has no line search. Steps are tried, as for networks.
             with contextlib.suppress(InputError):
                 self._search = point.line_search(evaluator.measure)
 
@@ -248,6 +248,7 @@ def _until_certified(
     while True:
         climb.up(max_moves)
         number += 1
+        # These chances add up to delta over all tests, see the notes of `polish`.
         chance = delta / (number * (number + 1))
         count = n_directions(eps, chance)
         directions = RandomDirections(count, len(climb.params), (climb.seed, _TESTS, number))

@@ -271,23 +271,25 @@ def paper_table(results: Mapping[str, Comparisons], what: str = "") -> str:
 
     ``results`` compare the same systems by each measure, in the same way; ``what`` is the first sentence.
     """
-    one = next(iter(results.values()))
-    rows: dict[str, list[Value]] = {name: [name] for name in one.means}
+    reference = next(iter(results.values()))
+    rows: dict[str, list[Value]] = {name: [name] for name in reference.means}
     for result in results.values():
         marks = result.letters or {pair.first: stars(pair.adjusted) for pair in result.pairs}
         best = f"{np.nanmax([*result.means.values()]):.4f}"
         for name, mean in result.means.items():
+            # Means that are equal as printed are all bold.
             text = rf"\textbf{{{best}}}" if f"{mean:.4f}" == best else f"{mean:.4f}"
             mark = marks.get(name)
             rows[name].append(Latex(text + (rf"\textsuperscript{{{mark}}}" if mark else "")))
-    reading = f"* p < .05, ** p < .01, *** p < .001 for the difference from {one.against}"
-    if one.letters is not None:
-        reading = f"systems that share a letter do not differ at {one.alpha:g}"
+    reading = f"* p < .05, ** p < .01, *** p < .001 for the difference from {reference.against}"
+    if reference.letters is not None:
+        reading = f"systems that share a letter do not differ at {reference.alpha:g}"
+    # Pairs may have different numbers of queries, so the caption has their range.
     n = sorted({pair.n for result in results.values() for pair in result.pairs})
     queries = " to ".join(map(str, dict.fromkeys((n[0], n[-1]))))
     units = [text for result in results.values() for text in _unit(result)]
-    what = what or f"{in_words(results)} of {one.n_queries} queries."
-    how = _how(one, " for each measure" if len(results) > 1 else "")
+    what = what or f"{in_words(results)} of {reference.n_queries} queries."
+    how = _how(reference, " for each measure" if len(results) > 1 else "")
     caption = f"{what} The best values are bold; {reading}: {how}, over {queries} queries."
     return Table(" ".join([caption, *units]), ("", *results), tuple(map(tuple, rows.values()))).latex()
 
@@ -356,6 +358,7 @@ def _row(pair: Pair) -> tuple[Value, ...]:
 
 def _how(comparison: Comparisons, of: str = "") -> str:
     adjusted = _CORRECTIONS.get(comparison.correction or "", "p not adjusted")
+    # The p-value of a single pair is not adjusted, so nothing is said about adjustment.
     if len(comparison.pairs) == 1 and comparison.correction != "tukey":
         return TESTS[comparison.test]
     return f"{TESTS[comparison.test]}, {adjusted} ({len(comparison.pairs)} pairs{of})"
@@ -418,18 +421,18 @@ def compare(
     share(alpha, "alpha")
     n_resamples = _DRAWN.get(test, 1) if n_resamples is None else n_resamples
     check_resampling(seed, n_resamples)
-    names = _pairs_of(list(table), against)
     counted, family = _tested_together(test, table, alpha, seed, n_resamples)
-    values = [_shared(counted, *two, least=1 + (test == "paired-t")) for two in names]
+    names = _pairs_of(counted, against, least=1 + (test == "paired-t"))
+    values = [(counted[first], counted[second]) for first, second in names]
     p = _p_values(test, values, family, seed, n_resamples)
     adjusted = p if correction in (None, "tukey") else adjust(p, correction).tolist()
     interval = "tukey" if family is not None else "t" if test == "paired-t" else "bootstrap"
     pairs = tuple(
-        _pair(of_pair, *of, p[i], adjusted[i], alpha, _interval(interval, *of, alpha, seed, family))
-        for i, (of_pair, of) in enumerate(zip(names, values, strict=True))
+        _pair(two, *both, p[i], adjusted[i], alpha, _interval(interval, *both, alpha, seed, family))
+        for i, (two, both) in enumerate(zip(names, values, strict=True))
     )
-    means = {name: float(np.nanmean(of)) for name, of in table.items()}
-    undefined = {name: int(np.isnan(of).sum()) for name, of in table.items()}
+    means = {name: float(np.nanmean(system)) for name, system in table.items()}
+    undefined = {name: int(np.isnan(system).sum()) for name, system in table.items()}
     n_queries = len(next(iter(table.values())))
     return Comparisons(
         test=test,
@@ -489,8 +492,9 @@ def _p_values(
     n_resamples: int,
 ) -> list[float]:
     if family is not None:
-        of_pairs: list[float] = family.p[np.triu_indices(len(family.p), 1)].tolist()  # the order of all pairs
-        return of_pairs
+        # The rows of the upper triangle have the order of all pairs.
+        p: list[float] = family.p[np.triu_indices(len(family.p), 1)].tolist()
+        return p
     if test == "randomization":
         return randomization_p([gaps_of(*two) for two in values], seed=seed, n_resamples=n_resamples)
     return [_OF_PAIR[test](*two).p for two in values]
@@ -568,25 +572,21 @@ def checked_correction(test: str, correction: str | None, against: str | None) -
     return "tukey"
 
 
-def _pairs_of(names: list[str], against: str | None) -> list[tuple[str, str]]:
-    if against is None:
-        return list(itertools.combinations(names, 2))
-    if against not in names:
-        raise InputError(f"against={against!r} is not one of the systems; they are {', '.join(names)}.")
-    return [(name, against) for name in names if name != against]
-
-
-def _shared(
-    table: dict[str, Float64Array], first: str, second: str, *, least: int
-) -> tuple[Float64Array, Float64Array]:
-    """Return the values of two systems, which have enough queries in common."""
-    both = int((~np.isnan(table[first]) & ~np.isnan(table[second])).sum())
-    if both < least:
-        raise InputError(
-            f"{first!r} and {second!r} both have a value for {amount(both, 'queries')}; "
-            f"{least} or more are needed. Leave one of them out, or give the values of more queries."
-        )
-    return table[first], table[second]
+def _pairs_of(table: dict[str, Float64Array], against: str | None, *, least: int) -> list[tuple[str, str]]:
+    """Return the names of the systems of each pair, which have enough queries in common."""
+    if against is not None and against not in table:
+        raise InputError(f"against={against!r} is not one of the systems; they are {', '.join(table)}.")
+    pairs = list(itertools.combinations(table, 2))
+    if against is not None:
+        pairs = [(name, against) for name in table if name != against]
+    for first, second in pairs:
+        both = int((~np.isnan(table[first]) & ~np.isnan(table[second])).sum())
+        if both < least:
+            raise InputError(
+                f"{first!r} and {second!r} both have a value for {amount(both, 'queries')}; "
+                f"{least} or more are needed. Leave one of them out, or give the values of more queries."
+            )
+    return pairs
 
 
 def _letters(means: dict[str, float], pairs: tuple[Pair, ...]) -> dict[str, str]:

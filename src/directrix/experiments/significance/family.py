@@ -81,7 +81,7 @@ def tukey(values: Any, *, alpha: float = 0.05) -> Tukey:
     gaps = _gaps(y.mean(axis=0))
     above = np.triu_indices(m, 1)
     p = np.ones((m, m))
-    # rounding leaves residuals of 1e-17 where all queries agree
+    # Where all queries agree, rounding leaves residuals of about 1e-17.
     if error <= _SLACK * np.abs(y).mean():
         p[above] = np.where(gaps[above] > _SLACK * np.abs(y).mean(), equal_signs_p(n) * len(above[0]), 1.0)
         return Tukey(np.minimum(1.0, np.minimum(p, p.T)), np.inf, n)
@@ -130,17 +130,17 @@ def randomized_tukey(values: Any, *, alpha: float = 0.05, seed: int = 0, n_resam
     check_resampling(seed, n_resamples)
     y = _complete(values)
     rng = np.random.default_rng(seed)
-    parts = []
+    ranges = []
     for rows in batch_sizes(n_resamples, y.size):
         block = np.broadcast_to(y, (rows, *y.shape))
-        parts.append(np.ptp(rng.permuted(block, axis=2).mean(axis=1), axis=1))
-    ranges = np.sort(np.concatenate(parts))
+        ranges.append(np.ptp(rng.permuted(block, axis=2).mean(axis=1), axis=1))
+    sorted_ranges = np.sort(np.concatenate(ranges))
     gaps = _gaps(y.mean(axis=0))
-    below = np.searchsorted(ranges, gaps - _SLACK * np.abs(y).mean(), side="left")
+    below = np.searchsorted(sorted_ranges, gaps - _SLACK * np.abs(y).mean(), side="left")
     p = (n_resamples - below + 1) / (n_resamples + 1)
-    least, slack = float(np.quantile(ranges, 1.0 - alpha)), _SLACK * np.abs(y).mean()
-    # of so few queries, or equal ones, no range is larger than those by chance
-    is_told = _error(y) > slack and least < ranges[-1] - slack
+    least, slack = float(np.quantile(sorted_ranges, 1.0 - alpha)), _SLACK * np.abs(y).mean()
+    # Few queries, or equal ones, have no range above the quantile, so no difference can be significant.
+    is_told = _error(y) > slack and least < sorted_ranges[-1] - slack
     return Tukey(p, least if is_told else np.inf, len(y))
 
 
@@ -265,7 +265,13 @@ def letters(means: Any, differ: Any) -> tuple[str, ...]:
     """
     order = np.argsort(-np.asarray(means, dtype=np.float64), kind="stable")
     alike = ~np.asarray(differ, dtype=bool)[np.ix_(order, order)]
-    groups = _needed(_groups(alike))
+    groups = _groups(alike)
+    # A group is superfluous if all of its pairs are in others. The groups of the best systems stay.
+    for group in reversed(list(groups)):
+        rest = [set(other) for other in groups if other != group]
+        pairs = [{i, j} for i in group for j in group]
+        if all(any(pair <= other for other in rest) for pair in pairs):
+            groups.remove(group)
     marks = [""] * len(order)
     for number, group in enumerate(sorted(groups)):
         for position in group:
@@ -283,20 +289,10 @@ def _groups(alike: Array) -> list[tuple[int, ...]]:
             if covered[i, j] or not alike[i, j] or (i == j and alike[i].sum() > 1):
                 continue
             group = sorted({i, j})
-            for k in [*range(i, n), *range(i)]:  # near ones first
+            # Systems after the first of the group come first, because they are near it in value.
+            for k in [*range(i, n), *range(i)]:
                 if k not in group and alike[k, group].all():
                     group.append(k)
             covered[np.ix_(group, group)] = True
             groups.append(tuple(sorted(group)))
     return groups
-
-
-def _needed(groups: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Groups without those whose pairs are all in other groups."""
-    remaining = list(groups)
-    for group in reversed(groups):
-        rest = [set(other) for other in remaining if other != group]
-        pairs = [{i, j} for i in group for j in group]
-        if all(any(pair <= other for other in rest) for pair in pairs):
-            remaining.remove(group)
-    return remaining

@@ -255,8 +255,15 @@ def randomization_p(gaps: Sequence[Float64Array], *, seed: int, n_resamples: int
     p: dict[int, float] = {i: _exact(g) for i, g in enumerate(gaps) if few[i]}
     for n in sorted({len(g) for i, g in enumerate(gaps) if not few[i]}):
         places = [i for i, g in enumerate(gaps) if len(g) == n and not few[i]]
-        stacked = np.column_stack([gaps[i] for i in places])
-        p |= dict(zip(places, _random(stacked, seed, n_resamples), strict=True))
+        stacked, rng = np.column_stack([gaps[i] for i in places]), np.random.default_rng(seed)
+        total, least = stacked.sum(axis=0), _least(stacked)
+        extreme = np.zeros(len(places), dtype=np.int64)
+        for rows in batch_sizes(n_resamples, max(stacked.shape)):
+            # With 1 for plus and 0 for minus, twice the sum of the terms with a plus, minus the total, is the
+            # sum with these signs.
+            heads = rng.integers(0, 2, (rows, n), dtype=np.int8)
+            extreme += (np.abs(2.0 * (heads.astype(np.float64) @ stacked) - total) >= least).sum(axis=0)
+        p |= {i: (int(b) + 1) / (n_resamples + 1) for i, b in zip(places, extreme, strict=True)}
     return [p[i] for i in range(len(gaps))]
 
 
@@ -268,17 +275,6 @@ def _exact(gaps: Float64Array) -> float:
         sums = np.concatenate([sums + gap, sums - gap])
     sums = sums + gaps[-1:].sum()
     return float((np.abs(sums) >= _least(gaps)).mean())
-
-
-def _random(gaps: Float64Array, seed: int, n_resamples: int) -> list[float]:
-    """Monte Carlo for the columns of (n_queries, n_pairs)."""
-    rng = np.random.default_rng(seed)
-    total, least = gaps.sum(axis=0), _least(gaps)
-    extreme = np.zeros(gaps.shape[1], dtype=np.int64)
-    for rows in batch_sizes(n_resamples, max(gaps.shape)):
-        heads = rng.integers(0, 2, (rows, len(gaps)), dtype=np.int8)
-        extreme += (np.abs(2.0 * (heads.astype(np.float64) @ gaps) - total) >= least).sum(axis=0)
-    return [(int(b) + 1) / (n_resamples + 1) for b in extreme]
 
 
 def _least(gaps: Float64Array) -> Any:

@@ -1,93 +1,155 @@
-"""Scores of boosted trees: every document walks down every tree, and the values of its leaves are added.
+"""Scores of boosted trees, for blocks of documents that take the same steps together.
 
-Trees lie one after another. The splits of tree t are ``split_ptr[t] <= s < split_ptr[t + 1]``, and its first
-leaf is ``split_ptr[t] + t``, since a tree has one leaf more than splits. Children are numbered within it;
-a leaf is -1 - its number.
+The features of a block are copied into columns, one document next to another, in which missing values and
+categories have become numbers: every split is a comparison of a column with a threshold. `plans` brings trees
+into the form that is used here, and explains it.
 """
 
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from directrix.kernels import kernel
-from directrix.models.lightgbm_text import CATEGORICAL, LEFT, NAN, ZERO
+from directrix.models._kernels.plans import RIGHT, STEP, TABLE, WALK, ZEROS
 
 NEARLY_ZERO = np.float64(np.float32(1e-35))
 """What LightGBM takes for zero."""
 
-_ROWS = 64  # that walk down a tree together, so that it stays in the cache
+_WIDE, _NARROW = 128, 32  # documents of a block; loops of a fixed length become vector instructions
+_ALL = np.uint32(0xFFFFFFFF)
+
+
+@intrinsic
+def _lowest(typing_context, bits):
+    """Position of the lowest bit that is set; 32 if none is."""
+
+    def codegen(context, builder, signature, given):
+        word, flag = given[0].type, ir.IntType(1)
+        kind = ir.FunctionType(word, [word, flag])
+        count = cgutils.get_or_insert_function(builder.module, kind, f"llvm.cttz.i{word.width}")
+        return builder.call(count, [given[0], ir.Constant(flag, 0)])
+
+    return bits(bits), codegen
 
 
 @kernel
-def _goes_left(value, threshold, decision, sets, categories):
-    """Whether a split sends a value to the left."""
-    if decision & CATEGORICAL:
-        if not -1.0 < value < 2147483648.0:  # cut to whole numbers, those below 0 are none
-            return False
-        category, which = np.int64(value), np.int64(threshold)
-        low, high = sets[which], sets[which + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if categories[middle] < category:
-                low = middle + 1
-            else:
-                high = middle
-        return low < sets[which + 1] and categories[low] == category
-    if value != value and not decision & NAN:
-        value = 0.0
-    if (decision & NAN and value != value) or (decision & ZERO and abs(value) <= NEARLY_ZERO):
-        return decision & LEFT != 0
-    return value <= threshold
+def _fill(X, begin, end, features, plan, tile):
+    """Fill the columns (n_columns, width) that splits test from the rows begin <= i < end of X."""
+    number, width = X.dtype.type, tile.shape[1]
+    for c in range(len(plan.source)):
+        f, side = features[plan.source[c]], plan.side[c]
+        far = number(np.inf) if side & RIGHT else number(-np.inf)
+        least = number(NEARLY_ZERO) if side & ZEROS else number(-1.0)
+        for i in range(end - begin):
+            tile[c, i] = X[begin + i, f]
+        for i in range(width):
+            value = tile[c, i]
+            tile[c, i] = value if abs(value) > least else far
+    for c in range(len(plan.source), len(tile)):
+        for i in range(width):
+            tile[c, i] = number(1.0)
+    for g in range(len(plan.coded)):
+        f = features[plan.coded[g]]
+        for i in range(end - begin):
+            value = X[begin + i, f]
+            if not -1.0 < value < 2147483648.0:  # cut to whole numbers, those below 0 are none
+                continue
+            category, low, high = np.int64(value), plan.code_ptr[g], plan.code_ptr[g + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if plan.category[middle] < category:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < plan.code_ptr[g + 1] and plan.category[low] == category:
+                for e in range(plan.member_ptr[low], plan.member_ptr[low + 1]):
+                    tile[plan.member[e], i] = number(0.0)
 
 
 @kernel
-def add_trees(
-    X, split_ptr, feature, threshold, decision, left, right, leaf, sets, categories, known, moved, out
-):
+def _walk(tile, first, plan, threshold, place, width):
+    """Walk down a tree whose nodes begin at ``first``; leaves lead to themselves."""
+    for i in range(width):
+        place[i] = 0
+    moves = True
+    while moves:
+        moves = False
+        for i in range(width):
+            s = np.uint64(first) + np.uint64(place[i])
+            child = plan.mask[s] + np.uint32(tile[np.uint64(plan.column[s]), i] > threshold[s])
+            moves |= child != place[i]
+            place[i] = child
+
+
+@kernel(forceinline=True)
+def _block(tile, plan, threshold, known, moved, begin, end, out, width):
+    """Score the documents begin <= i < end, which have columns."""
+    bits, place, total = np.empty(width, np.uint32), np.zeros(width, np.uint32), np.zeros(width)
+    for t in range(len(plan.word_ptr) - 1):
+        start = np.uint32(plan.value_ptr[t])
+        if len(moved) > 0 and not moved[t]:
+            for i in range(end - begin):
+                place[i] = start + known[t, begin + i]
+        else:
+            for w in range(plan.word_ptr[t], plan.word_ptr[t + 1]):
+                first, base = plan.test_ptr[w], np.uint32(plan.base[w])
+                if plan.kind[w] == WALK:
+                    _walk(tile, first, plan, threshold, place, width)
+                    for i in range(width):
+                        place[i] += base
+                    continue
+                for i in range(width):
+                    bits[i] = 0
+                for s in range(first, plan.test_ptr[w + 1], STEP):
+                    c0, c1, c2 = plan.column[s], plan.column[s + 1], plan.column[s + 2]
+                    v0, v1, v2 = threshold[s], threshold[s + 1], threshold[s + 2]
+                    m0, m1, m2 = plan.mask[s], plan.mask[s + 1], plan.mask[s + 2]
+                    for i in range(width):
+                        b0 = m0 if tile[c0, i] > v0 else np.uint32(0)
+                        b1 = m1 if tile[c1, i] > v1 else np.uint32(0)
+                        b2 = m2 if tile[c2, i] > v2 else np.uint32(0)
+                        bits[i] |= b0 | b1 | b2
+                if plan.kind[w] == TABLE:
+                    for i in range(width):
+                        place[i] = base + bits[i]
+                else:
+                    for i in range(width):
+                        place[i] = base + _lowest(~bits[i]) if bits[i] != _ALL else place[i]
+            if len(known) > 0 and len(moved) == 0:
+                for i in range(end - begin):
+                    known[t, begin + i] = place[i] - start
+        for i in range(width):
+            total[i] += plan.value[place[i]]
+    for i in range(end - begin):
+        out[begin + i] = total[i]
+
+
+@kernel
+def add_trees(X, features, plan, threshold, known, moved, row, out):
     """Fill the score of every row of X (n_rows, n_features); sums are float64, tree by tree.
 
     Parameters
     ----------
     X : float (n_rows, n_features)
-    split_ptr : int64 (n_trees + 1,)
-    feature : int32 (n_splits,)          columns of X
-    threshold : float64 (n_splits,)      of a split by categories the number of its set
-    decision : uint8 (n_splits,)
-    left, right : int32 (n_splits,)
-    leaf : float64 (n_splits + n_trees,)
-    sets : int64 (n_sets + 1,)           set c owns the categories sets[c] <= i < sets[c + 1]
-    categories : int64                   that go left, ascending in each set
-    known : int (n_rows, n_trees)        number of the leaf of every row, or (0, 0)
-    moved : bool (n_splits + n_trees,)   leaves whose rows walk again; of length 0: all walk, known is filled
-    out : float64 (n_rows,)
+    features : int32 (n_used,)       columns of X that the plan uses
+    plan : `directrix.models.plans.Plan`
+    threshold : float (n_tests,)     of the tests of the plan, in the type of X
+    known : int (n_trees, n)         place of every row among the values of a tree, or (0, 0)
+    moved : bool (n_trees,)          trees that are not known; of length 0: none is, and known is filled
+    row : int                        position of the first row of X in known and out
+    out : float64
     """
-    for begin in range(0, len(X), _ROWS):
-        end = min(begin + _ROWS, len(X))
-        for i in range(begin, end):
-            out[i] = 0.0
-        for t in range(len(split_ptr) - 1):
-            first, leaves = split_ptr[t], split_ptr[t] + t
-            is_leaf = split_ptr[t + 1] == first
-            walks = len(moved) == 0
-            for each in range(leaves, min(split_ptr[t + 1] + t + 1, len(moved))):
-                walks |= moved[each]
-            if not walks:  # most trees, where one feature changed
-                for i in range(begin, end):
-                    out[i] += leaf[leaves + known[i, t]]
-                continue
-            for i in range(begin, end):
-                node = -1 if is_leaf else 0
-                if len(moved) > 0 and not moved[leaves + known[i, t]]:
-                    node = -1 - np.int64(known[i, t])
-                while node >= 0:
-                    s = first + node
-                    value, d = np.float64(X[i, feature[s]]), decision[s]
-                    if value == value and not d & (CATEGORICAL | ZERO):
-                        goes_left = value <= threshold[s]
-                    else:
-                        goes_left = _goes_left(value, threshold[s], d, sets, categories)
-                    node = left[s] if goes_left else right[s]
-                out[i] += leaf[leaves - 1 - node]
-                if len(known) > 0 and len(moved) == 0:
-                    known[i, t] = -1 - node
+    for begin in range(0, len(X), _WIDE):
+        end = min(begin + _WIDE, len(X))
+        if end - begin > _NARROW:
+            tile = np.empty((plan.n_columns, _WIDE), X.dtype)
+            _fill(X, begin, end, features, plan, tile)
+            _block(tile, plan, threshold, known, moved, row + begin, row + end, out, _WIDE)
+        else:
+            tile = np.empty((plan.n_columns, _NARROW), X.dtype)
+            _fill(X, begin, end, features, plan, tile)
+            _block(tile, plan, threshold, known, moved, row + begin, row + end, out, _NARROW)
 
 
 @kernel

@@ -4,80 +4,126 @@
 is the bin of missing values, which follows those of all others. A split (feature, cut, left) sends bins up to
 ``cut`` to the left, and missing values too if ``left``. Documents lie leaf by leaf: leaf l has
 ``order[starts[l]]`` to ``order[starts[l + 1] - 1]``, ascending.
+
+Gradients and curvatures are whole numbers, so every sum is exact: it has the same bits in any order of
+addition, and for any division of the documents among threads, shards or machines.
 """
 
 import numpy as np
 
 from directrix.kernels import kernel
 
+BITS = 15
+"""Bits of a gradient or curvature; docs/decisions/boosting.md has the measurement."""
 _ROWS = 2048
 """Documents that are counted for all features in turn, so that their gradients stay in the cache."""
+# A sum of this number of documents stays below 2^30 in absolute value, so it fits in half an int64.
+_ROWS_OF_HALF = 1 << (30 - BITS)
+_HALF = np.int64(0xFFFFFFFF)
+_BLOCK = 512
+"""Documents that pass through the levels of a tree together, a number that vectorizes well."""
 
 
 @kernel
-def _count(bins, features, first, last, order, pulls, begin, end, leaf, sums):
+def whole_sum(values, scale, begin, end):
+    """Return the sum of values times scale, each rounded to a whole number; int64."""
+    total = np.int64(0)
+    for i in range(begin, end):
+        total += np.int64(np.rint(values[i] * scale))
+    return total
+
+
+@kernel
+def pack(grad, curvature, order, scales, begin, end, packed):
+    """Write gradient and curvature of each document of ``order`` as whole numbers into one int64.
+
+    The gradient is in the upper 32 bits, the curvature in the lower ones; a sum of such numbers has the sums
+    of both, as long as each fits.
+    """
+    for r in range(begin, end):
+        i = order[r]
+        g = np.int64(np.rint(grad[i] * scales[0]))
+        h = np.int64(np.rint(curvature[i] * scales[1]))
+        packed[r] = (g << 32) + h
+
+
+@kernel
+def _count(bins, features, first, last, order, packed, begin, end, narrow, leaf, sums):
     """Fill the sums of a leaf, whose documents are ``order[begin:end]``."""
-    sums[first:last, leaf] = 0.0
-    for start in range(begin, end, _ROWS):
-        stop = min(start + _ROWS, end)
-        rows, some = order[start:stop], pulls[start:stop]
-        for c in range(first, last):
-            column, by_bin = bins[features[c]], sums[c, leaf]
-            for r in range(len(rows)):
-                b = column[rows[r]]
-                by_bin[b, 0] += some[r, 0]
-                by_bin[b, 1] += some[r, 1]
-
-
-@kernel
-def _divide_sums(bins, features, first, last, order, starts, pulls, sums):
-    """Turn the sums of the leaves of the last level into those of this one: count the smaller child only."""
-    n_leaves = len(starts) - 1
-    if n_leaves == 1:
-        _count(bins, features, first, last, order, pulls, starts[0], starts[1], 0, sums)
-        return
-    for parent in range(n_leaves // 2 - 1, -1, -1):  # children lie behind, in the places of later parents
-        small = 2 * parent
-        if starts[small + 2] - starts[small + 1] < starts[small + 1] - starts[small]:
-            small += 1
-        large = 4 * parent + 1 - small
-        if large != parent:
-            sums[first:last, large] = sums[first:last, parent]
-        _count(bins, features, first, last, order, pulls, starts[small], starts[small + 1], small, sums)
+    sums[first:last, leaf] = 0
+    for block in range(begin, end, _ROWS_OF_HALF):
+        narrow[:] = 0
+        block_end = min(block + _ROWS_OF_HALF, end)
+        for start in range(block, block_end, _ROWS):
+            stop = min(start + _ROWS, block_end)
+            rows, pulls = order[start:stop], packed[start:stop]
+            c = first
+            # Four features at a time: while one addition waits for memory, the others go on.
+            while c + 4 <= last:
+                bins0, bins1 = bins[features[c]], bins[features[c + 1]]
+                bins2, bins3 = bins[features[c + 2]], bins[features[c + 3]]
+                sums0, sums1 = narrow[c - first], narrow[c - first + 1]
+                sums2, sums3 = narrow[c - first + 2], narrow[c - first + 3]
+                for r in range(len(rows)):
+                    i, pull = rows[r], pulls[r]
+                    sums0[bins0[i]] += pull
+                    sums1[bins1[i]] += pull
+                    sums2[bins2[i]] += pull
+                    sums3[bins3[i]] += pull
+                c += 4
+            while c < last:
+                bins0, sums0 = bins[features[c]], narrow[c - first]
+                for r in range(len(rows)):
+                    sums0[bins0[rows[r]]] += pulls[r]
+                c += 1
         for c in range(first, last):
             for b in range(sums.shape[2]):
-                sums[c, large, b, 0] -= sums[c, small, b, 0]
-                sums[c, large, b, 1] -= sums[c, small, b, 1]
+                # Curvatures are not negative, so they borrow nothing from the upper half.
+                sums[c, leaf, b, 0] += narrow[c - first, b] >> 32
+                sums[c, leaf, b, 1] += narrow[c - first, b] & _HALF
 
 
 @kernel
-def _best_cut(sums, starts, n_bins, l2, below, gains):
+def count_leaves(bins, features, first, last, order, packed, starts, leaves, sums):
+    """Fill the sums of gradients and curvatures by bin, for some features and leaves.
+
+    Parameters
+    ----------
+    features : int64 (n_chosen,)     rows of ``bins``
+    first, last : int                positions in ``features``
+    order : uint32 (n_docs,)
+    packed : int64 (n_docs,)         gradient and curvature in the order of ``order``, see `pack`
+    starts : int64                   where each leaf begins in ``order``
+    leaves : int64 (n_counted,)
+    sums : int64 (n_chosen, at least n_counted, most bins, 2)    out
+    """
+    narrow = np.empty((last - first, sums.shape[2]), dtype=np.int64)
+    for k in range(len(leaves)):
+        begin, end = starts[leaves[k]], starts[leaves[k] + 1]
+        _count(bins, features, first, last, order, packed, begin, end, narrow, k, sums)
+
+
+@kernel
+def _best_cut(sums, n_leaves, n_bins, units, l2, below, gains):
     """Return the highest gain of a feature, its cut, and whether missing values go left.
 
     Parameters
     ----------
-    sums : float64 (n_leaves, most bins, 2)
+    sums : int64 (n_leaves, most bins, 2)
     n_bins : int                       bins of values; the next is that of missing ones
+    units : (float, float)             values of a sum of 1
     below : float64 (2, most bins)     workspace: sums of the bins up to each
     gains : float64 (most bins,)       workspace
     """
-    n_leaves = len(starts) - 1
     best, cut, left = -np.inf, -1, False
-    total, any_missing = 0.0, False
+    any_missing = False
     for leaf in range(n_leaves):
-        g, h = 0.0, 0.0
-        for b in range(n_bins + 1):
-            g += sums[leaf, b, 0]
-            h += sums[leaf, b, 1]
-        total += g * g / (h + l2)
-        any_missing |= sums[leaf, n_bins, 1] != 0.0 or sums[leaf, n_bins, 0] != 0.0
+        any_missing |= sums[leaf, n_bins, 1] != 0 or sums[leaf, n_bins, 0] != 0
     for go_left in range(2 if any_missing else 1):
-        for b in range(n_bins):
-            gains[b] = 0.0
+        gains[:n_bins] = 0.0
+        total = 0.0
         for leaf in range(n_leaves):
-            if starts[leaf] == starts[leaf + 1]:
-                continue
-            g, h = 0.0, 0.0
+            g, h = np.int64(0), np.int64(0)
             if go_left:
                 g, h = sums[leaf, n_bins, 0], sums[leaf, n_bins, 1]
             for b in range(n_bins):
@@ -88,11 +134,12 @@ def _best_cut(sums, starts, n_bins, l2, below, gains):
             if not go_left:
                 g += sums[leaf, n_bins, 0]
                 h += sums[leaf, n_bins, 1]
+            whole_g, whole_h = g * units[0], h * units[1]
+            total += whole_g * whole_g / (whole_h + l2)
             for b in range(n_bins):
-                rest = g - below[0, b]
-                gains[b] += below[0, b] * below[0, b] / (below[1, b] + l2) + rest * rest / (
-                    h - below[1, b] + l2
-                )
+                left_g, left_h = below[0, b] * units[0], below[1, b] * units[1]
+                right_g, right_h = whole_g - left_g, whole_h - left_h
+                gains[b] += left_g * left_g / (left_h + l2) + right_g * right_g / (right_h + l2)
         for b in range(n_bins if any_missing and not go_left else n_bins - 1):
             if gains[b] - total > best:
                 best, cut, left = gains[b] - total, b, go_left == 1
@@ -100,68 +147,91 @@ def _best_cut(sums, starts, n_bins, l2, below, gains):
 
 
 @kernel
-def split_level(bins, features, first, last, missing, order, starts, pulls, l2, sums, gains, cuts, lefts):
+def split_level(features, first, last, missing, counted, leaves, units, l2, sums, gains, cuts, lefts):
     """Fill the best split of a level for some of the chosen features.
 
     Parameters
     ----------
-    features : int64 (n_chosen,)            the rows of ``bins`` that may be split
-    first, last : int                       positions in ``features``
-    order : uint32 (n_docs,)
-    pulls : float32 (n_docs, 2)             gradient and curvature in the order of ``order``
+    features, first, last, counted    as in `count_leaves`, which fills ``counted``
+    leaves : int64                    the child of every node of the last level that was counted; the sums of
+                                      the other one are what remains of the node's. At the root: none, and
+                                      ``sums`` has been counted.
+    units : (float, float)            values of a sum of 1
     l2 : float > 0
-    sums : float64 (n_chosen, at least n_leaves, most bins, 2)    those of the last level; out: of this one
+    sums : int64 (n_chosen, at least n_leaves, most bins, 2)    those of the last level; out: of this one
     gains : float64 (n_chosen,)             out: decrease of the loss
     cuts, lefts : int64, bool (n_chosen,)   out
     """
     below, workspace = np.empty((2, sums.shape[2])), np.empty(sums.shape[2])
-    _divide_sums(bins, features, first, last, order, starts, pulls, sums)
     for c in range(first, last):
-        f = features[c]
-        gains[c], cuts[c], lefts[c] = _best_cut(sums[c], starts, np.int64(missing[f]), l2, below, workspace)
+        # From the last node on, because children take the places of later nodes.
+        for node in range(len(leaves) - 1, -1, -1):
+            other = 4 * node + 1 - leaves[node]
+            sums[c, other] = sums[c, node] - counted[c, node]
+            sums[c, leaves[node]] = counted[c, node]
+        n_bins = np.int64(missing[features[c]])
+        gains[c], cuts[c], lefts[c] = _best_cut(
+            sums[c], max(1, 2 * len(leaves)), n_bins, units, l2, below, workspace
+        )
 
 
 @kernel
-def _goes_right(b, cut, left, missing):
-    return b > cut and not (left and b == missing)
+def _end_of_right(left, missing):
+    """The bin at which bins above the cut cease to go right: that of missing values, or none."""
+    return np.int64(missing) if left else np.int64(256)
 
 
 @kernel
-def divide(column, cut, left, missing, order, pulls, starts, new_order, new_pulls, new_starts):
-    """Fill order and pulls of the next level, in which each leaf becomes two."""
-    for leaf in range(len(starts) - 1):
-        begin, end = starts[leaf], starts[leaf + 1]
-        middle = end
-        for r in range(begin, end):
-            middle -= np.int64(_goes_right(column[order[r]], cut, left, missing))
-        at, behind = begin, middle
-        for r in range(begin, end):
-            is_right = _goes_right(column[order[r]], cut, left, missing)
-            place = behind if is_right else at
-            new_order[place] = order[r]
-            new_pulls[place, 0] = pulls[r, 0]
-            new_pulls[place, 1] = pulls[r, 1]
-            behind += np.int64(is_right)
-            at += 1 - np.int64(is_right)
-        new_starts[2 * leaf] = begin
-        new_starts[2 * leaf + 1] = middle
-    new_starts[len(new_starts) - 1] = starts[len(starts) - 1]
+def count_right(column, cut, left, missing, order, pieces, first, last, n_right):
+    """Fill the number of documents of some pieces of ``order`` that go right.
+
+    ``pieces`` int64 (n_pieces, 2) are runs of ``order``, each within a leaf; first <= p < last are filled.
+    """
+    end_of_right = _end_of_right(left, missing)
+    for p in range(first, last):
+        n = 0
+        for r in range(pieces[p, 0], pieces[p, 1]):
+            b = np.int64(column[order[r]])
+            n += np.int64((b > cut) & (b < end_of_right))
+        n_right[p] = n
 
 
 @kernel
-def sum_leaves(pulls, starts, totals):
-    """Fill the sums of gradients and curvatures of every leaf, float64 (n_leaves, 2)."""
-    for leaf in range(len(starts) - 1):
-        g, h = 0.0, 0.0
-        for r in range(starts[leaf], starts[leaf + 1]):
-            g += pulls[r, 0]
-            h += pulls[r, 1]
-        totals[leaf, 0], totals[leaf, 1] = g, h
+def divide(column, cut, left, missing, order, packed, pieces, places, first, last, new_order, new_packed):
+    """Move the documents of some pieces to the leaves of the next level, in which they stay ascending.
+
+    ``places`` int64 (n_pieces, 2) are the positions of the first document of a piece that goes left, and of
+    the first that goes right.
+    """
+    end_of_right = _end_of_right(left, missing)
+    for p in range(first, last):
+        to_left, to_right = places[p, 0], places[p, 1]
+        for r in range(pieces[p, 0], pieces[p, 1]):
+            i = order[r]
+            b = np.int64(column[i])
+            is_right = np.int64((b > cut) & (b < end_of_right))
+            place = to_right if is_right else to_left
+            new_order[place] = i
+            new_packed[place] = packed[r]
+            to_right += is_right
+            to_left += 1 - is_right
 
 
 @kernel
-def add_tree(bins, features, cuts, lefts, missing, values, scores, counts):
-    """Add a tree to the scores of all documents, and count those of each leaf.
+def sum_pieces(grad, curvature, order, floor, scales, pieces, first, last, totals):
+    """Fill the sums of gradients and curvatures of pieces of ``order``, each rounded, int64 (n_pieces, 2)."""
+    for p in range(first, last):
+        g, h = np.int64(0), np.int64(0)
+        for r in range(pieces[p, 0], pieces[p, 1]):
+            i = order[r]
+            g += np.int64(np.rint(grad[i] * scales[0]))
+            h += np.int64(np.rint(max(curvature[i], floor) * scales[1]))
+        totals[p, 0], totals[p, 1] = g, h
+
+
+@kernel
+def add_tree(bins, features, cuts, lefts, missing, values, begin, end, scores, counts):
+    """Add a tree to the scores of the documents begin <= i < end, and count those of each leaf.
 
     Parameters
     ----------
@@ -170,10 +240,16 @@ def add_tree(bins, features, cuts, lefts, missing, values, scores, counts):
     scores : float64 (n_docs,)                             out
     counts : int64 (2^depth,)                              out
     """
-    for i in range(bins.shape[1]):
-        leaf = 0
+    leaves = np.empty(_BLOCK, dtype=np.uint16)
+    for start in range(begin, end, _BLOCK):
+        n = min(_BLOCK, end - start)
+        leaves[:n] = 0
         for level in range(len(features)):
-            f = features[level]
-            leaf = 2 * leaf + np.int64(_goes_right(bins[f, i], cuts[level], lefts[level], missing[f]))
-        scores[i] += values[leaf]
-        counts[leaf] += 1
+            f, cut = features[level], cuts[level]
+            column, end_of_right = bins[f, start : start + n], _end_of_right(lefts[level], missing[f])
+            for i in range(n):
+                b = np.int64(column[i])
+                leaves[i] = 2 * leaves[i] + np.uint16((b > cut) & (b < end_of_right))
+        for i in range(n):
+            scores[start + i] += values[leaves[i]]
+            counts[leaves[i]] += 1

@@ -1,0 +1,160 @@
+"""Trees on shards: the bits of the same documents in memory, for any division of the work."""
+
+import numpy as np
+import pytest
+
+import directrix as dx
+from directrix.data.shards import task
+from directrix.data.shards.context import using_driver
+from directrix.data.shards.task import ThisProcess
+from tests.messages import rejects
+from tests.search import search
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def q():
+    """Queries in the order of the shards, with missing values, few values, and a feature of a heavy tail."""
+    sizes = RNG.integers(1, 30, 120)
+    X = RNG.standard_normal((sizes.sum(), 6)).astype(np.float32)
+    X[:, 0] = np.round(X[:, 0])
+    X[:, 1] = np.exp(3 * X[:, 1])
+    y = np.digitize(X[:, 2] * (X[:, 3] > 0) + 0.5 * RNG.standard_normal(len(X)), [0.0, 1.0])
+    X[RNG.random(len(X)) < 0.2, 4] = np.nan
+    return dx.Queries.from_arrays(X, y, group=sizes, missing="nan")
+
+
+@pytest.fixture(scope="module")
+def folder(q, tmp_path_factory):
+    cut = [q.take(range(40)), q.take([]), q.take(range(40, 41)), q.take(range(41, 90))]
+    return dx.write_shards(cut, tmp_path_factory.mktemp("data") / "shards")
+
+
+@pytest.fixture(scope="module")
+def train(q):
+    return q.take(range(90))
+
+
+@pytest.fixture(scope="module")
+def valid(q, tmp_path_factory):
+    return dx.write_shards(q.take(range(90, 120)), tmp_path_factory.mktemp("data") / "valid", 2)
+
+
+SETTINGS = [
+    {},
+    {"subsample": 0.6, "feature_fraction": 0.5, "n_bags": 2, "random_state": 3},
+    {"num_leaves": 2, "max_bin": 9},
+    {"num_leaves": 300, "l2": 0.0},
+    {"surrogate": "SmoothNDCG", "anneal": 16.0},
+    {"scale": "raw+query-percentile"},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_the_trees_are_those_of_the_documents_in_memory(q, train, folder, valid, settings):
+    judged = q.take(range(90, 120))
+    here = dx.BoostedRanker(n_trees=12, **settings).fit_queries(train, judged, measure="nDCG@5")
+    for theirs in (judged, valid):
+        there = dx.BoostedRanker(n_trees=12, **settings).fit_shards(folder, theirs, measure="nDCG@5")
+        assert there.trees_ == here.trees_
+        scores = [[row["score"] for row in ranker.result_.trace] for ranker in (here, there)]
+        # The validation shards have the queries in another order, so the mean may differ in its last bit.
+        np.testing.assert_allclose(scores[0], scores[1], rtol=1e-12)
+        assert there.result_.value == pytest.approx(here.result_.value, rel=1e-12)
+        assert there.predict_queries(judged).tobytes() == here.predict_queries(judged).tobytes()
+
+
+@pytest.mark.parametrize("room", [0, 1 << 30])
+def test_features_may_stay_on_disk(train, folder, room):
+    here = dx.BoostedRanker(n_trees=8).fit_queries(train)
+    task._OPEN_SHARDS.clear()
+    with using_driver(ThisProcess(room)):
+        there = dx.BoostedRanker(n_trees=8).fit_shards(folder)
+    assert there.trees_ == here.trees_
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_any_number_of_workers_gives_the_same_trees(train, folder, n_workers):
+    settings = {"n_trees": 6, "subsample": 0.8}
+    here = dx.BoostedRanker(**settings).fit_queries(train)
+    with dx.cluster("local", n_workers):
+        assert dx.BoostedRanker(**settings).fit_shards(folder).trees_ == here.trees_
+
+
+class Forgetful(ThisProcess):
+    """A process that loses all its shards before every n-th request, as a new worker has none."""
+
+    def __init__(self, every):
+        super().__init__()
+        self.every, self.requests = every, 0
+
+    def answers(self, asked):
+        self.requests += 1
+        if self.requests % self.every == 0:
+            task._OPEN_SHARDS.clear()
+        return super().answers(asked)
+
+
+@pytest.mark.parametrize("every", [1, 2, 3, 7])
+def test_a_worker_that_lost_its_shards_makes_them_again(train, folder, every):
+    settings = {"n_trees": 4, "subsample": 0.7, "n_bags": 2}
+    here = dx.BoostedRanker(**settings).fit_queries(train)
+    driver = Forgetful(every)
+    with using_driver(driver):
+        assert dx.BoostedRanker(**settings).fit_shards(folder).trees_ == here.trees_
+    assert driver.requests > 4 * 2 * 7
+
+
+class Stopping(ThisProcess):
+    """A process that ends at a request."""
+
+    def __init__(self, after):
+        super().__init__()
+        self.after = after
+
+    def answers(self, asked):
+        self.after -= 1
+        if self.after < 0:
+            raise KeyboardInterrupt
+        return super().answers(asked)
+
+
+@pytest.mark.parametrize("after", [1, 5, 60])
+def test_an_interrupted_training_resumes_with_the_same_trees(train, folder, tmp_path, after):
+    here = dx.BoostedRanker(n_trees=10).fit_queries(train)
+    file = tmp_path / "answers"
+    with pytest.raises(KeyboardInterrupt), using_driver(Stopping(after)):
+        dx.BoostedRanker(n_trees=10).fit_shards(folder, checkpoint=file)
+    task._OPEN_SHARDS.clear()
+    again = Forgetful(1 << 30)
+    with using_driver(again):
+        assert dx.BoostedRanker(n_trees=10).fit_shards(folder, checkpoint=file).trees_ == here.trees_
+    # The trees of the file need no request.
+    assert again.requests <= 75 - after + 8
+    assert not file.exists()
+
+
+def test_training_continues_from_a_model(train, folder):
+    first = dx.BoostedRanker(n_trees=5).fit_queries(train)
+    here = dx.BoostedRanker(n_trees=5, init_model=first).fit_queries(train)
+    there = dx.BoostedRanker(n_trees=5, init_model=first).fit_shards(folder)
+    assert there.trees_ == here.trees_
+    assert there.trees_.n_trees == 10
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"surrogate": "lambdarank"}, {"oblivious": False}, {"monotone": {2: 1}}, {"max_bin": 255}],
+    ids=str,
+)
+def test_trees_of_lightgbm_need_all_documents_in_one_place(folder, settings):
+    with rejects(dx.InputError):
+        dx.BoostedRanker(n_trees=1, **settings).fit_shards(folder)
+
+
+def test_a_search_on_shards_tries_trees_of_its_own_alone(q, folder):
+    options = {"method": "YetiRank,LambdaMART", "valid": q.take(range(90, 120)), "settings": {"n_trees": 3}}
+    found = search(dx.data.open_shards(folder), **options)
+    assert {trial.candidate.name for trial in found.trials} == {"YetiRank"}
+    assert "surrogate" not in found.ranker.training_ or found.ranker.predict_queries(q).any()
