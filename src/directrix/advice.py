@@ -78,9 +78,9 @@ PYTHON = {
     "a scale; or give each category a column of 0 and 1, e.g. pandas.get_dummies(frame).",
     "clip-column": "Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30), or drop these rows.",
     "clip": "Clip the column, e.g. numpy.clip(X, -1e30, 1e30), or drop these rows.",
-    "n-features": "Read files with read_letor(path, n_features=...).",
-    "by-position": "Bring the columns into the same order, frame[names], or take them by position: "
-    "dataclasses.replace(q, feature_names=None).",
+    "same-features": "Give the same features, e.g. by Queries.from_frame(frame, features=names) or "
+    "read_letor(path, n_features=...).",
+    "by-position": "Take them by position: dataclasses.replace(q, feature_names=None).",
     "grades": "Map them to grades, e.g. y = numpy.digitize(y, thresholds).",
     "look-at-labels": "Check labels and qid: numpy.unique(y), numpy.unique(qid, return_counts=True).",
     # measures and runs

@@ -99,7 +99,7 @@ def test_an_option_goes_before_the_model_file(shop, products, tmp_path):
 def test_a_table_without_a_feature_of_the_model_names_it_alone(shop, products, tmp_path):
     products.rename(columns={"price": "cost"}).drop(columns=TEXTS).to_csv(tmp_path / "t.csv", index=False)
     text = refused("predict", shop / "linear.json", tmp_path / "t.csv")
-    assert "it lacks 'price' and also has 'cost'." in text
+    assert "got no 'price' but 'cost'." in text
     assert "bm25" not in text
 
 

@@ -13,6 +13,7 @@ import typer
 from typer import Option
 
 from directrix.cli.advice import message_of
+from directrix.data.columns import ROLES
 from directrix.data.formats import inputs
 from directrix.errors import InputError, short_text
 from directrix.parsing import UNREADABLE, parse_literal
@@ -41,6 +42,14 @@ argument = partial(typer.Argument, show_default=False)
 
 option = partial(typer.Option, show_default=False)
 """An option whose help describes its default."""
+
+
+def column_option(key: str) -> Any:
+    """Return the type of the parameter for a column, or for several, by the table of roles."""
+    role = ROLES[key]
+    metavar = "NAME,..." if role.is_list else "NAME"
+    return Annotated[str | None, option(role.option, metavar=metavar, help=role.help)]
+
 
 DataArgument = Annotated[
     Path, argument(metavar="DATA", help=f"Labeled data: {inputs()}; text plain or compressed.")
@@ -132,6 +141,7 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
             raise InputError(f"--set {key} is given twice; give it once.")
         if key in options:
             raise InputError(f"--set {key} and {options[key]} set the same value; give only {options[key]}.")
+        # Words that other languages use for Python's constants are understood too.
         try:
             settings[key] = parse_literal(value)
         except UNREADABLE:

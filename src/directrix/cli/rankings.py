@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from directrix.cli.output import remark
-from directrix.cli.reading import RankedData
+from directrix.cli.reading import RankedOptions
 from directrix.data.checks import check_unrepeated
 from directrix.data.columns import OPTIONS, ROLES, SCORES, ColumnNames, find
 from directrix.data.file import DataFile
@@ -100,7 +100,7 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
 def judged_rankings(
     data: Path,
     rankings: list[Path],
-    reading: RankedData,
+    reading: RankedOptions,
     names: list[str] | None = None,
     topics: Topics = "own",
 ) -> list[JudgedRanking]:

@@ -236,14 +236,17 @@ class _Evaluation(NamedTuple):
         # A document that is no candidate has number -1, which selects the 0 at the end.
         gain, counts, slopes, squares = (np.append(column, 0.0)[target.doc] for column in gains)
         is_shown, is_top = counts > 0.0, weight != 0.0
+        # The value of a query is the sum of its gains by rank, with what clicks without a gain add.
         earned: Any = np.bincount(target.query, weight * gain + base[target.rank - 1], n_queries)
         counted = n * self._denominator(target)
         if self.goal.is_biased:
             earned, counted = self._biased(gains, target, counted)
         elif name == "self-normalized":
+            # The divisor is the share of the weights on documents with impressions, and keeps its total.
             seen = np.bincount(target.query, weight * is_shown, n_queries)
             full = np.bincount(target.query, weight, n_queries)
             counted = n * seen * (counted.sum() / max((n * full).sum(), 1e-300, key=abs))
+        # Each click counts with this factor times its slope; their sums give Kish's effective sample size.
         factor = weight * n[target.query] / np.maximum(counts, 1.0)
         effective = (factor @ slopes) ** 2 / max(factor**2 @ squares, 1e-300)
         of_query = n[target.query] * is_top
@@ -351,6 +354,7 @@ def _target_of(name: Any, ranker: Any, pairs: Pairs, q: Queries | None) -> _Targ
                 f"{column_list(run.query_ids, 3)}; one is needed. Use the same identifiers."
             )
         query, doc, scores = of_query[in_log], pairs.places(of_run)[in_log], run.scores[in_log]
+    # Documents that are no candidates come last among those with the same score.
     order = np.lexsort((np.where(doc < 0, len(pairs), doc), -scores, query))
     query, doc, scores = query[order], doc[order], scores[order].astype(np.float64)
     firsts = run_starts(query)
@@ -370,6 +374,7 @@ def _sessions_of(log: Log, pairs: Pairs, targets: Any) -> Float64Array:
         of_log = np.zeros(len(log.pairs.query_ids))
         np.maximum.at(of_log, cells_of_log // (log.n_positions + 1), np.bincount(of_cell, cells.impressions))
     sessions = np.append(of_log, 0.0)[log.pairs.queries(pairs.query_ids)]
+    # Rankers are compared on the queries that all of them rank.
     for target in targets:
         sessions *= np.bincount(target.query, minlength=len(sessions)) > 0
     if not sessions.any():

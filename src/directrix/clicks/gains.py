@@ -33,6 +33,7 @@ from directrix.types import Array, Float64Array, Int64Array
 Estimator = Literal["naive", "ips", "clipped", "policy-aware", "affine", "doubly-robust"]
 ESTIMATORS: tuple[str, ...] = get_args(Estimator)
 
+# Columns of a log that features must not have: a ranker would not know them when it ranks.
 _NOT_FEATURES = ("session", "position", "clicked", "impressions")
 # A warning appears if fewer than this share of the impressions have features.
 _FEW = 0.95
@@ -215,6 +216,7 @@ def by_clicked_document(q: Queries) -> tuple[Queries, Float64Array]:
     n_rows = int(np.diff(q.qptr)[query].sum())
     check_room(8 * n_rows * q.n_features, f"{n_rows:,} copies of documents", "Give fewer queries.")
     copies = q.take(query)
+    # In its copy of the query, a document has the place that it has in the query itself.
     labels = np.zeros(copies.n_docs)
     labels[copies.qptr[:-1] + chosen - q.qptr[query]] = 1.0
     weight = q.labels[chosen] * (1.0 if q.counts is None else q.counts[chosen])
@@ -330,6 +332,7 @@ def impressions_of(log: Log, place: Int64Array, bias: Bias | None, n_docs: int) 
         at = cells.position - 1
     doc = doc_of[pair]
     is_candidate = (doc >= 0) & (n > 0.0)
+    # Queries without any features are left out as a whole, so the share is that of the other queries.
     query, has_features = log.pairs.query, np.zeros(len(log.pairs.query_ids), dtype=bool)
     has_features[query[place[place >= 0]]] = True
     if (share := n[is_candidate].sum() / n[has_features[query[pair]]].sum()) < _FEW:
@@ -359,6 +362,7 @@ def mean_gains(estimator: str, shown: Impressions, settings: EstimatorSettings, 
         relevance = _relevance(shown, settings, q)
         r = relevance[shown.doc]
         offset = r - (alpha * r + beta) * slope
+    # A document without impressions has no clicks, so only a model can tell its gain.
     gain = np.where(shown.counts > 0.0, shown.mean(slope * shown.clicks + offset), relevance)
     return Gains(gain, shown.counts, shown.sum(slope), shown.sum(slope**2))
 

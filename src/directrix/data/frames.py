@@ -9,7 +9,7 @@ CSR, with categories as the positions of their names:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from numbers import Number
 from typing import Any
@@ -25,10 +25,18 @@ from directrix.data.checks import (
     is_empty,
     unmasked,
 )
-from directrix.data.columns import ColumnNames, check_names, column_list, feature_label, roles_of
+from directrix.data.columns import (
+    ColumnNames,
+    check_names,
+    check_unique,
+    column_list,
+    feature_label,
+    roles_of,
+)
 from directrix.data.grouping import plain_identifier
+from directrix.data.matching import match_features
 from directrix.data.sparse import cell_of, entries
-from directrix.errors import NO_ITEMS, Advice, InputError, first_repeated, short_text
+from directrix.errors import NO_ITEMS, Advice, InputError, short_text
 from directrix.types import Array, Float64Array, is_sparse
 
 Categories = tuple[tuple[str, ...] | None, ...]
@@ -103,16 +111,23 @@ def are_dicts(rows: Any) -> bool:
     return isinstance(rows, list | tuple) and bool(rows) and is_dict(rows[0])
 
 
-def columns_of_rows(rows: Any, first: Iterable[Any]) -> dict[Any, list[Any]]:
-    """Return the columns of a list of dicts, those of ``first`` first, None for a key that a row lacks."""
+def columns_of_rows(rows: Any, trained: Sequence[Any] = ()) -> dict[Any, list[Any]]:
+    """Return the columns of a list of dicts, first those ``trained`` on, None for a key that a row lacks.
+
+    Raises `InputError` if a row is no dict, or has a name that is not among those trained on, if there are
+    any.
+    """
     other = next((place for place, row in enumerate(rows) if not is_dict(row)), None)
     if other is not None:
         raise InputError(
             f"row {other} is {short_text(rows[other])}, and row 0 a dict; all rows must be dicts, from the "
             "names of features to values."
         )
-    names = dict.fromkeys([*first, *(name for row in rows for name in row)])
-    return {name: [row.get(name) for row in rows] for name in names}
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    match = match_features(names, trained)
+    if trained and match.surplus:
+        raise InputError(match.problem("the rows", "the training data"), "Rename them, or leave them out.")
+    return {name: [row.get(name) for row in rows] for name in trained or names}
 
 
 def is_frame(values: Any) -> bool:
@@ -165,6 +180,29 @@ def names_of(frame: Any) -> list[Any]:
         return list(frame)
     table = _narwhals(frame)
     return [] if table is None else list(table.collect_schema().names())
+
+
+def text_names(values: Any) -> list[Any]:
+    """Return the names of the columns of a frame or a dict; none if all are numbers, as in scikit-learn."""
+    names = names_of(values)
+    return names if any(isinstance(name, str) for name in names) else []
+
+
+def by_name(X: Any, wanted: Sequence[str], what: str, remedy: str) -> Any:
+    """Return a frame or dict with the columns of the training data in their order.
+
+    Anything else, and a frame whose columns are only numbered, is taken by position and returned unchanged.
+    Raises `InputError` with this ``remedy`` if columns are lacking or surplus.
+    """
+    names = list(X) if is_dict(X) else text_names(X)
+    if not names or not wanted:
+        return X
+    match = match_features(names, wanted)
+    if match.lacking or match.surplus:
+        raise InputError(match.problem(what, "the training data"), remedy)
+    if match.columns == tuple(range(len(names))):
+        return X
+    return {name: X[name] for name in wanted} if is_dict(X) else _narwhals(X).select(*wanted).to_native()
 
 
 def cells_of(column: Any) -> list[Any]:
@@ -279,12 +317,8 @@ def _narwhals(values: Any, what: str = "the frame") -> Any:
         return None
     except narwhals.exceptions.DuplicateError:
         # Arrow has an attribute `columns` too, but it holds the columns themselves.
-        names = list(getattr(values, "column_names", values.columns))
-        twice = first_repeated(names)
-        raise InputError(
-            f"{what}: {names.count(twice)} columns have the name {twice!r}; one is needed. Rename or leave "
-            "out the others."
-        ) from None
+        check_unique(list(getattr(values, "column_names", values.columns)), what)
+        raise
 
 
 def check_features(X: Any, missing: str) -> Any:

@@ -11,7 +11,7 @@ take::
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,7 +36,7 @@ from directrix.data.frames import (
     by_column,
     check_features,
     encoded,
-    names_of,
+    text_names,
     zeros_for_missing,
 )
 from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of, run_starts
@@ -249,8 +249,8 @@ class Queries:
         >>> q.query_ids, q.qptr, q.labels
         (('b', 'a'), array([0, 2, 3]), array([1., 2., 0.]))
         """
-        names = names_of(X) or None if feature_names is None else feature_names
         # Names are read first, because encoding turns a frame with categories into a dict.
+        names = text_names(X) or None if feature_names is None else feature_names
         X, by_name = encoded(X)
         categories = by_column(by_name, list(X)) if by_name else None
         features = check_features(X, missing)
@@ -447,3 +447,31 @@ def rows_as_queries(
     ids = tuple(qids[starts].tolist())
     qptr, rows = np.append(starts, n_docs), np.arange(first, first + n_docs)
     return Queries(features, labels, qptr, ids, doc_ids, names, rows, categories)
+
+
+def take_columns(q: Queries, columns: Sequence[int]) -> Queries:
+    """Return queries with some columns of the features, in this order; the same object for all of them.
+
+    The features are stored as they were, because another layout of rows or columns gives other bits.
+    """
+    if (*columns,) == tuple(range(q.n_features)):
+        return q
+    if q.held == "file":
+        raise InputError(
+            f"{q.features.source.name}: columns of features that stay in a file cannot be moved or left out; "
+            "rewrite the file with the columns of the training data, or read it into memory.",
+            Advice("in-memory"),
+        )
+    features = q.features[:, list(columns)]
+    if isinstance(features, np.ndarray):
+        features = np.ascontiguousarray(features)
+    else:
+        features.sort_indices()
+    names = q.feature_names and tuple(q.feature_names[column] for column in columns)
+    categories = q.categories and tuple(q.categories[column] for column in columns)
+    return replace(
+        q,
+        features=features,
+        feature_names=names,
+        categories=categories if any(categories or ()) else None,
+    )

@@ -33,7 +33,7 @@ from directrix.rankers.inputs import check_measurable, check_training, goal_of
 from directrix.rankers.means import mean_over_queries
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method as find_method
-from directrix.rankers.scoring import check_finite
+from directrix.rankers.scoring import check_finite, check_same_features
 from directrix.rankers.user_methods import imported, user_method
 from directrix.search.choice import preferred
 from directrix.search.clock import Clock
@@ -304,11 +304,7 @@ def _check_data(split: Split, plans: Sequence[Plan]) -> None:
     missing = any(c.unfitted.takes_missing for plan in plans for c in plan.candidates)
     try:
         check_training(split.train, split.valid, allow_missing=missing)
-        if split.test.n_features != split.train.n_features:
-            raise InputError(
-                f"the test data have {split.test.n_features} features, the training data "
-                f"{split.train.n_features}; both must have the same ones."
-            )
+        check_same_features(split.test, split.train, "the test data")
         check_finite(split.test, "the test data", allow_missing=missing)
         for goal in {plan.measure for plan in plans}:
             check_measurable(goal, split.train)

@@ -73,6 +73,7 @@ class Engine:
                 parameters.get("scale"), np.vstack([np.zeros(q.n_features), np.ones(q.n_features)])
             )
             n_columns = q.n_features * (1 if scale is None else scale.n_columns)
+            # This option of LightGBM sends zeros to the side of missing values, which few formats can say.
             takes_zeros = bool((parameters.get("lightgbm_params") or {}).get("zero_as_missing"))
             decision = ZERO | LEFT if takes_zeros else NAN if has_missing else 0
             model, params = _model(ranker, n_columns, q.categories, decision)

@@ -189,7 +189,7 @@ class _Validation:
         self._value, self._X = Value(measure), X
         self._rows = _whole(y, group)
         labels = self._rows.labels
-        q = Queries.from_arrays(np.zeros((len(labels), 1)), labels, group=self._rows.sizes)
+        q = Queries.from_arrays(np.empty((len(labels), 0)), labels, group=self._rows.sizes)
         check_can_choose(self._value.measure, q, "eval_set")
         self._scores, self._n, self.best, self._most = np.zeros(len(self._rows.labels)), 0, 1, -np.inf
 

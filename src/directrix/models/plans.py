@@ -98,7 +98,11 @@ def plan_of(trees: Any) -> Planned:
     n_room = 2 * int(splits.max(initial=0)) + 1
     n_values = int((2 * splits + 1 + (words > 1) * (1 << MOST_TESTS)).sum())
     word_ptr, value_ptr = np.zeros((2, trees.n_trees + 1), np.int64)
-    kind, base, test_ptr = np.empty(n_words, np.uint8), np.empty(n_words, np.int64), np.zeros(n_words + 1, np.int64)
+    kind, base, test_ptr = (
+        np.empty(n_words, np.uint8),
+        np.empty(n_words, np.int64),
+        np.zeros(n_words + 1, np.int64),
+    )
     test, mask, leaf = np.zeros(n_tests, np.int64), np.zeros(n_tests, np.uint32), np.empty(n_values, np.int64)
     plan_trees(
         trees.split_ptr, column, threshold, trees.left, trees.right, np.empty((8, n_room), np.int64),
@@ -113,7 +117,7 @@ def plan_of(trees: Any) -> Planned:
         side=(numbers % 4).astype(np.uint8),
         **_members(trees, sets // n_sets, sets % n_sets, len(numbers)),
         n_columns=len(numbers) + len(sets),
-        column=np.where(test < 0, 0, column[test]).astype(np.int32) ,
+        column=np.where(test < 0, 0, column[test]).astype(np.int32),
         mask=mask,
         kind=kind,
         base=base,
@@ -125,7 +129,9 @@ def plan_of(trees: Any) -> Planned:
     thresholds = {np.dtype(np.float64): read_only(exact), np.dtype(np.float32): read_only(_below(exact))}
     positions = np.arange(len(features), dtype=np.int32)
     plan = Plan(*(read_only(x) if isinstance(x, np.ndarray) else x for x in plan))
-    return Planned(plan, thresholds, read_only(features.astype(np.int32)), read_only(place), read_only(positions), leaf)
+    return Planned(
+        plan, thresholds, read_only(features.astype(np.int32)), read_only(place), read_only(positions), leaf
+    )
 
 
 def _members(trees: Any, source: Array, chosen: Array, first: int) -> dict[str, Array]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.sparse import absent_values
 from directrix.models.plans import Planned
 from directrix.models.rows import SparseRows, read_only, row_slice
 from directrix.threads import run_chunks
@@ -35,16 +34,15 @@ def walked(trees: Any, X: Any, known: Array = _UNKNOWN, moved: Array = _ALL) -> 
     n_rows, scores = X.shape[0], np.zeros(X.shape[0])
     most = min(_WALKS_PER_CHUNK // max(trees.n_trees, 1), _CELLS_PER_CHUNK // max(n_used, 1))
     most = max(most // _FEWEST_ROWS, 1) * _FEWEST_ROWS
-    # Values that sparse features do not store are those of this row, into which the stored ones are copied.
-    ground = absent_values(X)[planned.features].astype(X.dtype)
 
     def work(c: int) -> None:
         lo, hi = c * most, min((c + 1) * most, n_rows)
         rows, features = row_slice(X, lo, hi), planned.features
         if isinstance(rows, SparseRows):
-            stored, features = rows[:3], planned.positions
+            stored, features = rows, planned.positions
+            ground = stored.absent[planned.features].astype(X.dtype)
             rows = np.tile(ground, (hi - lo, 1))
-            dense_rows(*stored, planned.place, rows)
+            dense_rows(*stored[:3], planned.place, rows)
             rows = read_only(rows)
         add_trees(rows, features, planned.plan, threshold, known, moved, lo, scores)
 

@@ -246,6 +246,7 @@ class DataObjective:
         whole(batch, "batch", example=64)
 
 
+# Sources by `Data.held`: where the features are decides how sums over queries are computed.
 _SOURCES: dict[str, Any] = {**LOCAL, "shards": Sharded}
 
 

@@ -402,7 +402,7 @@ class Ranker(BaseEstimator, ABC):
             If the features are scaled by query and neither qid nor group is given, or a feature is infinite,
             or missing where none was missing in training.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         scale = self.scale_
         if qid is None and group is None and scale is not None and scale.by_query:
             raise InputError(
@@ -411,6 +411,10 @@ class Ranker(BaseEstimator, ABC):
             )
         q = queries_of(self, X, qid=qid, group=group, like=self.model_, missing=missing)
         return q.restore(self.predict_queries(q))
+
+    def _check_fitted(self) -> None:
+        if "model_" not in vars(self):  # scikit-learn's check takes as long as short lists do
+            check_is_fitted(self)
 
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order.
@@ -422,7 +426,7 @@ class Ranker(BaseEstimator, ABC):
             large.
         """
         need_queries(q, "predict_queries")
-        check_is_fitted(self)
+        self._check_fitted()
         return self.model_.predict_queries(q)
 
     def score(

@@ -110,11 +110,14 @@ class FittedModel:
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order.
 
-        Raises `InputError` if the number, names or order of the features differ from training, or if features
-        are missing or too large.
+        Features are taken by name, in any order. Raises `InputError` if their number or names differ from
+        training, or if features are missing or too large.
         """
-        from directrix.rankers.scoring import check_scores, scores_by
+        from directrix.data.queries import need_data
+        from directrix.rankers.scoring import check_scores, scores_by, take_features
 
+        need_data(q, "predict_queries")
+        q = take_features(q, self)
         if not self.members:
             scores = scores_by(self.model, self.params, self.ready(q))
             check_scores(scores, q, allow_missing=self.takes_missing)
@@ -127,19 +130,20 @@ class FittedModel:
         return scores
 
     def ready(self, q: Queries) -> Queries:
-        """Return the checked and scaled queries."""
+        """Return the checked and scaled queries, whose features must be in the order of training."""
         from directrix.data.queries import need_data
-        from directrix.rankers.scoring import check_finite, check_learned, check_names, matched, read_as
+        from directrix.rankers.scoring import (
+            check_finite,
+            check_learned,
+            check_same_features,
+            read_as,
+            recoded,
+        )
 
         need_data(q, "predict_queries")
-        if q.n_features != self.n_features:
-            raise InputError(
-                f"the data have {q.n_features} features, the model was trained on {self.n_features}; "
-                "give data with the same features in the same order."
-            )
-        check_names(q.feature_names, self.feature_names)
+        check_same_features(q, self)
         check_learned(q, self.unlearned, self.missing, "the data")
-        q = read_as(matched(q, self.categories), self.missing)
+        q = read_as(recoded(q, self.categories), self.missing)
         # other models hide missing values, and relu(-inf) is 0
         hides = isinstance(self.model, MLPModel | StumpModel | Trees)
         if hides or (self.scale is not None and not self.scale.fills):

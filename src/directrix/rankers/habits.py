@@ -48,15 +48,19 @@ _NAMES = {
     "ranker.n_features_in_": "n_features_",
 }
 """By the names of directrix, or what to type: names of other tools."""
+_HERE: dict[str, list[str]] = {}
+for _equivalent, _names in _NAMES.items():
+    for _name in _names.split():
+        _HERE.setdefault(_name, []).append(_equivalent)
 
 
 def name_here(name: str, known: Collection[str] = ()) -> str:
     """Return what directrix has in place of a name: one of the ``known`` ones if possible; "" for none."""
-    others = [equivalent for equivalent, names in _NAMES.items() if name in names.split()]
+    others = _HERE.get(name, [])
     mine = [equivalent for equivalent in others if equivalent in known] or [
         equivalent for equivalent in others if not equivalent.isidentifier()
     ]
-    return next(iter([*mine, *difflib.get_close_matches(name, known, n=1)]), "")
+    return next(iter([*mine, *(difflib.get_close_matches(name, known, n=1) if known else ())]), "")
 
 
 def check_arguments(owner: Any, given: Collection[str]) -> None:
@@ -75,7 +79,8 @@ def explaining(method: F) -> F:
 
     @wraps(method)
     def call(ranker: Any, *args: Any, **arguments: Any) -> Any:
-        check_arguments(method, arguments)
+        if arguments:
+            check_arguments(method, arguments)
         return method(ranker, *args, **arguments)
 
     return call  # type: ignore[return-value]

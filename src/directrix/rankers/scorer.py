@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import as_floats, check_missing, has_finite_sum, is_empty
-from directrix.data.columns import column_list, feature_label
+from directrix.data.columns import feature_label
 from directrix.data.files import to_number
 from directrix.data.frames import (
     Categories,
     are_dicts,
+    by_name,
     cells_of,
     columns_of,
     columns_of_rows,
+    is_frame,
     matrix_of,
     name_of,
-    names_of,
     zeros_for_missing,
 )
 from directrix.data.scale import Scale
@@ -144,8 +145,8 @@ class Scorer:
         """
         if are_dicts(features):
             features = columns_of_rows(features, self.feature_names or ())
-        if self.feature_names and (names := names_of(features)) and all(isinstance(x, str) for x in names):
-            features = self._by_name(features, names)
+        if self.feature_names and is_frame(features):
+            features = self._by_name(features)
         if self._places:
             features = self._coded(features)
         if isinstance(features, np.ndarray) and features.dtype in (np.float64, np.float32):
@@ -181,22 +182,18 @@ class Scorer:
         """
         return np.argsort(-self.predict(features), kind="stable")
 
-    def _by_name(self, frame: Any, names: list[str]) -> Any:
+    def _by_name(self, frame: Any) -> Any:
         """Return the columns of a frame in the order of the model, as numbers unless some are categories."""
-        known = self.feature_names or ()
-        if set(names) != set(known):
-            raise InputError(
-                f"features have the columns {column_list(names)}; those of the training data, "
-                f"{column_list(known)}, are needed. Give features[list(scorer.feature_names)]."
-            )
-        columns = columns_of(frame)
-        ordered = {name: columns[name] for name in known}
+        remedy = "Give the columns scorer.feature_names."
+        columns = columns_of(by_name(frame, self.feature_names or (), "the list", remedy))
         if not self._places:
-            return matrix_of(ordered)
-        return np.array([cells_of(column) for column in ordered.values()], dtype=object).T
+            return matrix_of(columns)
+        return np.array([cells_of(column) for column in columns.values()], dtype=object).T
 
     def _coded(self, rows: Any) -> Array:
         """Return rows with places for the names of categories; zeros if they have the wrong shape."""
+        from directrix.rankers.scoring import unseen_text
+
         X = np.array(rows, dtype=object)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             return np.zeros(X.shape)
@@ -212,10 +209,8 @@ class Scorer:
             if len(unseen := given[np.isnan(places)]):
                 name = feature_label(column, self.feature_names)
                 self._check_names(name, unseen, column)
-                warn(
-                    f"{name} holds categories that the model has not seen; they count as missing.",
-                    stacklevel=3,
-                )
+                note = unseen_text(name, len(unseen), len(given), name_of(unseen[0]))
+                warn(f"the list: {note}; they count as missing.", stacklevel=3)
         return X
 
     def _check_names(self, label: str, unseen: Array, column: int) -> None:

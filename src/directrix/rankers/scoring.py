@@ -10,7 +10,8 @@ import numpy as np
 
 from directrix.data.columns import feature_label
 from directrix.data.frames import Categories, spelled_name
-from directrix.data.queries import Queries, filled
+from directrix.data.matching import match_data
+from directrix.data.queries import Queries, filled, take_columns
 from directrix.data.sparse import entries
 from directrix.data.stored import blocks, flaws_of
 from directrix.errors import Advice, InputError, short_text, warn
@@ -20,18 +21,18 @@ from directrix.models.trees import Trees
 from directrix.types import Array, Data, Float64Array
 
 
-def check_names(
-    names: tuple[str, ...] | None, trained: tuple[str, ...] | None, which: str = "the data"
-) -> None:
-    """Raise `InputError` if data have other feature names than a model, or another order of them."""
-    if names is None or trained is None or names == trained:
-        return
-    column = next(i for i, pair in enumerate(zip(names, trained, strict=True)) if pair[0] != pair[1])
-    raise InputError(
-        f"{feature_label(column)} of {which} is {names[column]!r}, of the training data "
-        f"{trained[column]!r}; both must have the same features in the same order.",
-        Advice("by-position"),
-    )
+def check_same_features(q: Data, trained: Any, which: str = "the data") -> None:
+    """Raise `InputError` unless data have the features of a model, or of training data, in their order."""
+    if text := match_data(q, trained).problem(which, "the training data"):
+        raise InputError(text, Advice("same-features"))
+
+
+def take_features(q: Queries, trained: Any) -> Queries:
+    """Return queries with the features of a model in its order; `InputError` if they differ."""
+    match = match_data(q, trained)
+    if match.lacking or match.surplus:
+        raise InputError(match.problem("the data", "the training data"), Advice("same-features"))
+    return take_columns(q, match.columns)
 
 
 def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
@@ -84,7 +85,7 @@ def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = Fals
         )
 
 
-def matched(q: Any, categories: Categories | None, which: str = "the data") -> Any:
+def recoded(q: Any, categories: Categories | None, which: str = "the data") -> Any:
     """Return queries with categories coded as positions in these names, of a model or of training data.
 
     An unknown category becomes missing (NaN), and a note counts such values.
@@ -114,13 +115,18 @@ def matched(q: Any, categories: Categories | None, which: str = "the data") -> A
         features[:, column] = table[codes]
         unseen = codes[np.isnan(table[codes]) & (codes < len(ours))]
         if len(unseen):
-            notes.append(
-                f"{len(unseen):,} of {np.count_nonzero(codes < len(ours)):,} values of {name} are categories "
-                f"that the model has not seen (e.g. {short_text(ours[unseen[0]])})"
-            )
+            notes.append(unseen_text(name, len(unseen), int((codes < len(ours)).sum()), ours[unseen[0]]))
     if notes:
         warn(f"{which}: {'; '.join(notes)}; they count as missing.")
     return replace(q, features=features, categories=categories)
+
+
+def unseen_text(name: str, n: int, n_values: int, example: Any) -> str:
+    """Return a clause that counts the values of a feature whose categories the model has not seen."""
+    return (
+        f"{n:,} of {n_values:,} values of {name} are categories that the model has not seen "
+        f"(e.g. {short_text(example)})"
+    )
 
 
 def place_among(names: Sequence[str]) -> Callable[[str], float]:

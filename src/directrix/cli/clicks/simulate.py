@@ -10,7 +10,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.clicks.inputs import ModelOption
 from directrix.cli.output import remark
-from directrix.cli.reading import TrainingData, check_writable
+from directrix.cli.reading import TrainingOptions, check_writable
 from directrix.data.file import DataFile
 from directrix.errors import amount
 
@@ -38,7 +38,7 @@ def clicks_simulate_command(
     ] = "deterministic",
     positions: Annotated[int, Option(min=1, help="Number of documents that are shown.")] = 10,
     eta: Annotated[float, Option(min=0.0, help="Severity of position bias; 0: none.")] = 1.0,
-    reading: TrainingData,
+    reading: TrainingOptions,
     seed: options.SeedOption = 0,
 ) -> None:
     """Simulate users who see rankings of labeled documents and click, and write the log.

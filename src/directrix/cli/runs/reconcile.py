@@ -10,7 +10,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import progress_bar, remark, show
-from directrix.cli.reading import RankedData
+from directrix.cli.reading import RankedOptions
 
 _Scores = Annotated[
     Path,
@@ -41,7 +41,7 @@ def runs_reconcile_command(
     start: _From = None,
     convention: options.ConventionOption = None,
     top: _Top = 10,
-    reading: RankedData,
+    reading: RankedOptions,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Find the conventions under which a measure gives the number that another tool printed.

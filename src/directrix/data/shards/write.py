@@ -123,6 +123,7 @@ def write_shards_of(data: Any, target: Path, n_shards: int, names: ColumnNames, 
                     for block in blocks_of(entry):
                         router.add(stack, block, number=number)
             else:
+                # The rows of a query may be in several partitions, so its size is counted first.
                 sizes = sizes_of_queries(data, names) if is_partitioned(data) else None
                 for block in _blocks(data, names, missing):
                     router.add(stack, block, sizes)

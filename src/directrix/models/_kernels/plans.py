@@ -1,6 +1,5 @@
 """Words, tests and values of trees; `directrix.models.plans` explains them."""
 
-import numpy as np
 
 from directrix.kernels import kernel
 
@@ -12,7 +11,7 @@ STEP = 3
 """Number of tests that are evaluated together; words have a multiple of it."""
 LEAVES = 32
 """Number of leaves in a word of bits."""
-MOST_WORDS = 4
+MOST_WORDS = 8
 """Largest number of words of a tree; documents walk down trees that have more leaves."""
 MOST_TESTS = 10
 """Largest number of tests of a table."""
