@@ -74,6 +74,8 @@ class Table:
         Sentences that a reader must know.
     digits : int
         Decimals of floats as shown; JSON and CSV have all.
+    detail : bool
+        Whether the page of a paper links to the file of the table instead of showing its rows.
 
     Raises
     ------
@@ -97,6 +99,7 @@ class Table:
     groups: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     digits: int = 3
+    detail: bool = False
 
     def __post_init__(self) -> None:
         widths = {f"row {number}": len(row) for number, row in enumerate(self.rows)}
