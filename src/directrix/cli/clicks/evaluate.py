@@ -84,7 +84,6 @@ def clicks_evaluate_command(
     called = system_names(rankers, names, [path.stem for path in rankers])
     q, scores, logs = _scored(rankers, features, reading)
     clicks = Log.read(log, **columns.by_role())
-    # A hash of the log tells whether a model was trained on it; without recorded logs none is needed.
     digest = digest_of(clicks) if any(logs.values()) else ""
     if trained := [called[i] for i, path in enumerate(rankers) if logs.get(path) == digest]:
         remark(
