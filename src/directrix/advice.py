@@ -66,7 +66,8 @@ PYTHON = {
     "resume": "fit_shards(..., checkpoint=PATH) resumes, if it was called with a checkpoint before.",
     # missing and large values, and features
     "missing-values": "Type missing='nan', for trees and for models with a scale such as 'log', which fills "
-    "it, or missing='zero'.",
+    "it, or missing='zero', here or where the data are read.",
+    "fill-missing": "Fill missing values first, e.g. numpy.nan_to_num(X).",
     "missing": "or type missing='nan' (trees read it as 0, a scale fills in the mean of the training data), "
     "in predict, load_scorer or Queries.from_arrays.",
     "missing-or-zero": "or type missing='nan' (trees read it as 0, a scale fills in the mean of the "

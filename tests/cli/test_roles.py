@@ -155,7 +155,7 @@ def test_one_column_has_one_name_and_number():
     with pytest.raises(dx.InputError, match="nan at row 2, feature 9;"):
         dx.Queries.from_arrays(X, [0, 1, 0, 1], group=[4])
     q = dx.Queries.from_arrays(X, [0, 1, 0, 1], group=[4], missing="nan")
-    with pytest.raises(dx.InputError, match="feature 9 is nan"):
+    with pytest.raises(dx.InputError, match="feature 9 is missing"):
         dx.LinearRanker().fit_queries(q)
 
 

@@ -201,7 +201,7 @@ def test_doctor_says_what_takes_missing_values_and_it_does(ohsumed, tmp_path):
     assert "--missing nan" in note
     assert "`directrix train --scale standard`, log, quantile or minmax fill them" in note
     output = ("--missing", "nan", "--folds", 1, "-o", tmp_path / "m.json")
-    assert "Type --scale" in refused("train", train, "--method", "Regression", *output)
+    assert "directrix train --scale log" in refused("train", train, "--method", "Regression", *output)
     for options in (
         ("--method", "Regression", "--scale", "standard"),
         ("--method", "YetiRank", "--set", "n_trees=5"),

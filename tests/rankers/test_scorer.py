@@ -111,7 +111,7 @@ def test_missing_values_are_taken_or_refused_as_by_predict(reload, kind, scale, 
     with_gaps = Q.features.copy()
     with_gaps[::7] = np.nan
     given = with_gaps if rule == "nan" and ranker.takes_missing else Q.features
-    scorer = reload(ranker.fit(given, Q.labels, group=np.diff(Q.qptr)))
+    scorer = reload(ranker.fit(given, Q.labels, group=np.diff(Q.qptr), missing=rule))
     try:
         order, _ = expected(ranker, GAPS)
     except InputError:
@@ -159,7 +159,7 @@ TREES = dx.BoostedRanker(n_trees=5, num_leaves=4, min_data_in_leaf=2)
 def test_categories_are_coded_as_by_predict(reload, kinds):
     frame, y = shops(kinds)
     frame.loc[frame.index % 11 == 0, ["price", "shop"]] = None
-    ranker = clone(TREES).fit(frame, y, qid=np.arange(120) // 6)
+    ranker = clone(TREES).fit(frame, y, qid=np.arange(120) // 6, missing="nan")
     scorer = reload(ranker)
     rows = [[0, kinds[2]], [np.nan, kinds[1]], [2, None], [3, ""], [4, kinds[0]], [5, str(kinds[1])]]
     shop = pd.Categorical([kinds[2], kinds[1], None, None, kinds[0], kinds[1]])
@@ -271,7 +271,7 @@ CELLS = {
 @pytest.mark.filterwarnings("ignore:the data")
 def test_a_cell_of_another_kind_is_an_error_at_every_door(reload, cell, column):
     frame, y = shops()
-    ranker = clone(TREES).fit(frame, y, qid=np.arange(120) // 6)
+    ranker = clone(TREES).fit(frame, y, qid=np.arange(120) // 6, missing="nan")
     scorer, value = reload(ranker), CELLS[cell]
     row = {"price": 1.0, "shop": "a"} | {column: value}
     cells = np.empty((1, 2), dtype=object)

@@ -82,12 +82,14 @@ SHELL: dict[str, str | Callable[..., str]] = {
     # missing and large values, and features
     "missing-values": "Add --missing nan, for trees and for `directrix train --scale standard`, log, "
     "quantile or minmax, which fill it, or --missing zero.",
+    "fill-missing": "Fill missing values first.",
     "missing": "or type --missing nan (trees read it as 0, a scale fills in the mean of the training data).",
     "missing-or-zero": "or type --missing nan (trees read it as 0, a scale fills in the mean of the "
     "training data) or --missing zero.",
     "keep-missing": "Leave out --missing zero.",
-    "scale-or-trees": "Type --scale log or --scale standard, which fill in the mean of the training data, "
-    "or use trees, which take it as it is: --method YetiRank; or read it as 0: --missing zero.",
+    "scale-or-trees": "Train with `directrix train --scale log` or standard, which fill in the mean of the "
+    "training data, or with `directrix train --method YetiRank`, whose trees take it as it is; or read it as "
+    "0: --missing zero.",
     "trees-for-categories": "Type --method YetiRank, whose trees take categories and missing values, or "
     "leave columns out: --exclude-columns NAME,OTHER.",
     "clip-column": "Clip the column, or drop these rows.",

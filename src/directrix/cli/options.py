@@ -132,21 +132,21 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
     Raises `InputError` if a text has no ``=``, a key appears twice, or another option sets the key, as in
     ``options={"random_state": "--seed"}``.
     """
-    settings: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for text in texts or ():
         key, sign, value = text.partition("=")
         if not sign or not key.isidentifier():
             raise InputError(f"--set {short_text(text)}: KEY=VALUE is needed; type e.g. --set alpha=50.")
-        if key in settings:
+        if key in values:
             raise InputError(f"--set {key} is given twice; give it once.")
         if key in options:
             raise InputError(f"--set {key} and {options[key]} set the same value; give only {options[key]}.")
         # Words that other languages use for Python's constants are understood too.
         try:
-            settings[key] = parse_literal(value)
+            values[key] = parse_literal(value)
         except UNREADABLE:
-            settings[key] = {"true": True, "false": False, "none": None}.get(value.lower(), value)
-    return settings
+            values[key] = {"true": True, "false": False, "none": None}.get(value.lower(), value)
+    return values
 
 
 def comma_separated(texts: Sequence[str] | None) -> list[str]:

@@ -9,7 +9,7 @@ A command that reads data takes one of these groups of options. The group return
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,7 +46,7 @@ MissingOption = Annotated[
         "trees and for `directrix train --scale standard`, log, quantile or minmax."
     ),
 ]
-_ModelMissing = Annotated[
+ModelMissingOption = Annotated[
     Missing | None,
     option(
         "--missing",
@@ -124,7 +124,6 @@ class TrainingData(Columns):
         40 % of the available memory. Text, and missing values to replace there, raise an `InputError`.
         """
         from directrix.data.memory import available_memory
-        from directrix.rankers.scoring import missing_values
 
         if stream is False or (stream is None and not file.format.is_table):
             return file.queries(self.missing.value)
@@ -132,16 +131,11 @@ class TrainingData(Columns):
         # The size is that in the header: a file that is read may have its rows in any order.
         if stream is None and file.tables.n_bytes <= _SHARE * available:
             return file.queries(self.missing.value)
-        q = file.open()
+        q = file.open(self.missing.value)
         n_bytes = q.n_docs * q.n_features * q.features.dtype.itemsize
-        if self.missing is Missing.zero and missing_values(q):
-            raise InputError(
-                "--missing zero cannot replace values of features that stay on disk; replace them first: "
-                f"`directrix convert {file} new.arrow --missing zero`."
-            )
         taken, free = (f"{size / 1e9:.3g} GB" for size in (n_bytes, available))
         remark(f"note: the features stay in {file}: they take {taken}; {free} of memory are available")
-        return replace(q, missing=self.missing.value)
+        return q
 
     def read_weighted(self, path: Path, *, stream: bool | None) -> tuple[Queries, Weights]:
         """Read or open training data, with weights of documents and of queries; None for those not given.
@@ -217,11 +211,37 @@ def _by_query(weights: Array, q: Queries, path: Path) -> Float64Array:
     return by_query
 
 
+def read_as_trained(
+    read: Callable[[str], Queries], models: Collection[FittedModel], missing: Missing | None
+) -> Queries:
+    """Read data by a function of the meaning of missing values, which is that of the models' training.
+
+    ``missing`` applies only to models whose training data had to be complete; a note says so.
+    """
+    rules = {Missing(saved.missing) for saved in models}
+    if missing is None:
+        # "error" before "nan" before "zero"; without a model nothing uses the features
+        how = min(rules, default=Missing.nan)
+    elif missing is Missing.error:
+        how = missing
+    else:
+        how = min(rules - {Missing.error}, default=missing)
+        if rules - {missing}:
+            trained = ", ".join(sorted(rules))
+            rest = "" if how is missing else f", not {missing.value}"
+            remark(
+                f"note: the model was trained with --missing {trained}; this is --missing {how.value}{rest}"
+            )
+    q = read(how.value)
+    # that of the model is no decision about features that were never missing in its training
+    return q if missing is how or how is Missing.zero else replace(q, missing=Missing.error.value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelData(Columns):
     """Options for reading data for trained models."""
 
-    missing: _ModelMissing = None
+    missing: ModelMissingOption = None
     by_position: ByPositionOption = False
 
     def with_recorded(self, file: DataFile, models: Iterable[FittedModel]) -> DataFile:
@@ -265,29 +285,9 @@ class ModelData(Columns):
     def read_for(
         self, models: Collection[FittedModel], file: DataFile, *, has_labels: bool = True
     ) -> Queries:
-        """Read a file of `with_recorded` for models, with missing values treated as in training.
-
-        ``--missing`` applies only to models whose training data had to be complete; a note says so.
-        """
-        rules = {Missing(saved.missing) for saved in models}
-        if self.missing is None:
-            # "error" before "nan" before "zero"; without a model nothing uses the features
-            how = min(rules, default=Missing.nan)
-        elif self.missing is Missing.error:
-            how = self.missing
-        else:
-            how = min(rules - {Missing.error}, default=self.missing)
-            if rules - {self.missing}:
-                trained = ", ".join(sorted(rules))
-                rest = "" if how is self.missing else f", not {self.missing.value}"
-                remark(
-                    f"note: the model was trained with --missing {trained}; this is --missing "
-                    f"{how.value}{rest}"
-                )
-        names = self._with_features(file, models)
-        q = file.with_columns(replace(names, has_labels=has_labels)).queries(how.value)
-        # that of the model is no decision about features that were never missing in its training
-        return q if self.missing is how or how is Missing.zero else replace(q, missing=Missing.error.value)
+        """Read a file of `with_recorded` for models; see `read_as_trained`."""
+        names = replace(self._with_features(file, models), has_labels=has_labels)
+        return read_as_trained(file.with_columns(names).queries, models, self.missing)
 
     def matched(self, q: Queries, saved: FittedModel, path: Path, model: Path) -> Queries:
         """Return the data of ``path`` with the features of the ``model``; see `same_features`."""

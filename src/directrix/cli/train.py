@@ -142,11 +142,11 @@ class SearchOptions:
         constraints = self.constraints()
         by_option = {"random_state": "--seed"} | ({} if self.scale is None else {"scale": "--scale"})
         by_option |= {name: {"bounds": "--nonnegative"}.get(name, "--monotone") for name in constraints}
-        settings = options.parse_settings(self.settings, by_option) | constraints
+        fixed = options.parse_settings(self.settings, by_option) | constraints
         return AutoRanker(
             self.measure,
             method=self.method,
-            settings=settings | ({} if self.scale is None else {"scale": self.scale}),
+            settings=fixed | ({} if self.scale is None else {"scale": self.scale}),
             models=options.comma_separated(self.models) or None,
             by_query=self.by_query,
             folds=self.folds,
@@ -164,23 +164,23 @@ class SearchOptions:
         Without data (`Queries` or shards) no feature is looked up, and the settings name none. Raises
         `InputError` for an option without a feature, or one that the data do not have.
         """
-        settings: dict[str, Any] = {}
+        fixed: dict[str, Any] = {}
         positive, directed = map(options.comma_separated, (self.nonnegative, self.monotone))
         if (self.nonnegative and not positive) or (self.monotone and not directed):
             raise InputError("--nonnegative and --monotone need a feature; type e.g. --monotone=price,-age.")
         if positive:
-            settings["bounds"] = {}
+            fixed["bounds"] = {}
             if queries is not None:
                 is_all = positive == ["all"] and "all" not in (queries.feature_names or ())
                 bounds = {} if is_all else {_feature(f, queries)[0]: (0.0, None) for f in positive}
-                settings["bounds"] = "nonnegative" if is_all else bounds
+                fixed["bounds"] = "nonnegative" if is_all else bounds
         if directed:
             pairs = [] if queries is None else [_feature(f, queries, "--monotone") for f in directed]
-            settings["monotone"] = dict(pairs)
-            if len(settings["monotone"]) < len(pairs):
+            fixed["monotone"] = dict(pairs)
+            if len(fixed["monotone"]) < len(pairs):
                 features = ",".join(directed)
                 raise InputError(f"--monotone {features}: a feature has both directions; give it one.")
-        return settings
+        return fixed
 
 
 def train_command(

@@ -50,6 +50,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     clip: float = 0.1,
     policy: Any = None,
     model: Any = None,
+    missing: str | None = None,
     biased: bool = False,
     alpha: float = 0.05,
     seed: int = 0,
@@ -72,6 +73,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         "reward-interaction" and "pseudo-inverse", see `directrix.clicks.slates`. "naive" is always included.
     propensities, clip, policy, model, seed
         As in `training_data`.
+    missing : {"nan", "zero"}, optional
+        As in ``predict`` of a ranker.
     biased : bool
         Allow any measure, such as nDCG, with negative gains set to 0; a note says that it is biased.
     alpha : float in (0, 1)
@@ -115,7 +118,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     of_gains = ["ips" if name == "self-normalized" else name for name in names if name not in SLATES]
     settings = settings_of(log, propensities, of_gains, clip, policy, model, seed)
     _check_goal(goal, names, log, settings)
-    result = _evaluated(log, rankers, goal, names, settings, features, alpha)
+    q = None if features is None else documents_of(features, "evaluate", missing)
+    result = _evaluated(log, rankers, goal, names, settings, q, alpha)
     for text in warnings_of(result):
         warn(text, stacklevel=2)
     return result
@@ -127,10 +131,9 @@ def _evaluated(
     goal: _Goal,
     names: tuple[str, ...],
     settings: EstimatorSettings,
-    features: Any,
+    q: Queries | None,
     alpha: float,
 ) -> CounterfactualResult:
-    q = None if features is None else documents_of(features, "evaluate")
     pairs = log.pairs if q is None else Pairs.of_queries(q)
     place = np.arange(len(pairs)) if q is None else places_in_log(log.pairs, q)
     targets = {str(name): _target_of(name, ranker, pairs, q) for name, ranker in rankers.items()}

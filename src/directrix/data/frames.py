@@ -9,7 +9,7 @@ CSR, with categories as the positions of their names:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from numbers import Number
 from typing import Any
@@ -19,23 +19,14 @@ import numpy as np
 from directrix.data.checks import (
     as_array,
     check_indices,
-    check_missing,
     floats_of,
-    has_finite_sum,
     is_empty,
     unmasked,
 )
-from directrix.data.columns import (
-    ColumnNames,
-    check_names,
-    check_unique,
-    column_list,
-    feature_label,
-    roles_of,
-)
+from directrix.data.columns import ColumnNames, check_names, check_unique, column_list, roles_of
 from directrix.data.grouping import plain_identifier
 from directrix.data.matching import match_features
-from directrix.data.sparse import cell_of, entries
+from directrix.data.missing import check_cells
 from directrix.errors import NO_ITEMS, Advice, InputError, short_text
 from directrix.types import Array, Float64Array, is_sparse
 
@@ -327,47 +318,9 @@ def check_features(X: Any, missing: str) -> Any:
     float32 and float64 are kept, and other numbers become float64. The input is never changed. NaN is an
     error, or is kept ("zero", "nan"); infinite values are errors.
     """
-    check_missing(missing)
     features: Any = _csr(X) if is_sparse(X) else _dense(X)
     check_cells(features, missing, names_of(X), "row {}".format)
     return features
-
-
-def check_cells(
-    features: Any, missing: str, names: Sequence[Any], place: Callable[[int], str], among: str = ""
-) -> None:
-    """Raise `InputError` at the first feature that is infinite, or missing if that is an error.
-
-    ``among`` names the rows if there are others.
-    """
-    values = entries(features)
-    # A finite sum proves that all values are finite, and needs no memory for a mask.
-    if has_finite_sum(values):
-        return
-    bad = ~np.isfinite(values) if missing == "error" else np.isinf(values)
-    if not bad.any():
-        return
-    entry = int(np.argmax(bad))
-    (row, column), value = cell_of(features, entry), values.ravel()[entry].item()
-    raise InputError(
-        f"features: {value} at {place(row)}, {feature_label(column, names)}; finite numbers are needed "
-        f"(values that are NaN or infinite{among}: {int(bad.sum()):,}).",
-        Advice("missing-values") if np.isnan(value) else Advice("clip-column", column=column),
-    )
-
-
-def zeros_for_missing(features: Any, categories: Categories | None) -> Any:
-    """Return features with 0 for NaN, or the same object without NaN; a missing category stays NaN."""
-    values: Any = entries(features)
-    if has_finite_sum(values):
-        return features
-    gaps = np.isnan(values)
-    if categories is not None:
-        gaps[:, [names is not None for names in categories]] = False
-    values = np.where(gaps, values.dtype.type(0.0), values)
-    if values.ndim == 2:
-        return values
-    return type(features)((values, features.indices, features.indptr), shape=features.shape)
 
 
 def _csr(X: Any) -> Any:

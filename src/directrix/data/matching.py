@@ -50,7 +50,7 @@ class FeatureMatch:
 def match_features(
     names: Sequence[Any] | int, wanted: Sequence[Any] | int, what: str = "the data"
 ) -> FeatureMatch:
-    """FeatureMatch the columns of data with wanted features by name, or by position where one side has no names.
+    """Match the columns of data with wanted features by name, or by position where one side has no names.
 
     The caller decides which differences it allows: another order, or surplus columns.
 
@@ -98,5 +98,5 @@ def match_features(
 
 
 def match_data(q: Any, trained: Any) -> FeatureMatch:
-    """FeatureMatch the features of data with those of a model, or of other data, as `match_features`."""
+    """Match the features of data with those of a model, or of other data, as `match_features`."""
     return match_features(q.feature_names or q.n_features, trained.feature_names or trained.n_features)

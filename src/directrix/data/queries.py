@@ -37,9 +37,9 @@ from directrix.data.frames import (
     check_features,
     encoded,
     text_names,
-    zeros_for_missing,
 )
 from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of, run_starts
+from directrix.data.missing import filled
 from directrix.data.sparse import arrays_of
 from directrix.data.stored import Flaw, blocks, flaws_of
 from directrix.errors import Advice, InputError, amount, short_text
@@ -314,10 +314,7 @@ class Queries:
         >>> q.labels, q.feature_names
         (array([0., 1.]), ('bm25',))
         """
-        arrays = arrays_of_queries(frame, ColumnNames.of(qid, label, doc_id, features, categorical))
-        categories = arrays.pop("categories")
-        q = cls.from_arrays(**arrays, missing="nan" if missing == "zero" else missing)
-        return filled(replace(q, categories=categories, missing=missing))
+        return of_frame(frame, ColumnNames.of(qid, label, doc_id, features, categorical), missing)
 
     def take(self, queries: Any) -> Queries:
         """Return the given queries (positions, in the order given) as new `Queries`.
@@ -399,6 +396,14 @@ class Queries:
         return out
 
 
+def of_frame(frame: Any, names: ColumnNames, missing: Any) -> Queries:
+    """Return a frame with columns of these names as queries; see `Queries.from_frame`."""
+    arrays = arrays_of_queries(frame, names)
+    categories = arrays.pop("categories")
+    q = Queries.from_arrays(**arrays, missing="nan" if missing == "zero" else missing)
+    return filled(replace(q, categories=categories, missing=missing))
+
+
 def need_queries(value: Any, where: str) -> None:
     """Raise `InputError` unless this is `Queries`; ``where`` is the function that received it."""
     if not isinstance(value, Queries):
@@ -425,12 +430,6 @@ def frozen_features(features: Any) -> Any:
     out = type(features)(features.shape, dtype=features.dtype)
     out.data, out.indices, out.indptr = arrays
     return out
-
-
-def filled(q: Queries) -> Queries:
-    """Return queries with 0 for missing values if they were read with "zero", and others unchanged."""
-    zeros = zeros_for_missing(q.features, q.categories) if q.missing == "zero" else q.features
-    return q if zeros is q.features else replace(q, features=zeros)
 
 
 def rows_as_queries(

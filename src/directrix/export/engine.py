@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.frames import Categories
+from directrix.data.missing import missing_values
 from directrix.data.scale import fit_scale
 from directrix.export.formula import formula_from
 from directrix.export.target import ExportTarget, target
@@ -24,7 +25,6 @@ from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
 from directrix.models.trees import Trees
 from directrix.rankers.fitted import AnyModel, FittedModel
-from directrix.rankers.scoring import missing_values
 from directrix.types import Float64Array
 
 # The trees of a check split at most this number of columns, because names are alike and formats limit the

@@ -7,7 +7,7 @@ from abc import ABC
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -105,7 +105,6 @@ class Ranker(BaseEstimator, ABC):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.takes_missing
         tags.target_tags.required = True
         tags.target_tags.positive_only = True
         return tags
@@ -127,14 +126,14 @@ class Ranker(BaseEstimator, ABC):
         callback: Callback | Sequence[Callback] | None = None,
         verbose: bool | int = False,
         early_stopping_rounds: int | None = None,
+        missing: Literal["error", "zero", "nan"] = "error",
     ) -> Self:
         """Train on rows of documents.
 
         Parameters
         ----------
         X : array, frame, dict of columns or sparse matrix (n_docs, n_features)
-            Features. NaN is a missing value, for trees and for a ``scale`` that fills it; see `Scale`.
-            Columns of a categorical type are for trees only.
+            Features; NaN and None are missing values. Columns of a categorical type are for trees only.
         y : array (n_docs,)
             Labels, >= 0, higher is better.
         qid : hashables (n_docs,)
@@ -162,6 +161,9 @@ class Ranker(BaseEstimator, ABC):
             Print loss and validation measure after every step, or every ``verbose``-th.
         early_stopping_rounds : int >= 1, optional
             ``patience`` of this call, by its name in LightGBM and XGBoost.
+        missing : {"error", "zero", "nan"}
+            Meaning of missing values in X and the validation set: an error, 0, or NaN, for trees and for a
+            ``scale`` that fills it; see `Scale`. The model keeps it, and ``predict`` applies it.
 
         Returns
         -------
@@ -172,8 +174,8 @@ class Ranker(BaseEstimator, ABC):
         ------
         InputError
             If neither qid nor group is given, if qid, group, weights or the validation set do not match the
-            rows, if a label is negative, if a feature is infinite, or missing and the ranker takes no missing
-            values, or if the method does not support ``sample_weight``.
+            rows, if a label is negative, if a feature is infinite, or missing without a meaning that the
+            ranker supports, or if the method does not support ``sample_weight``.
         ValueError
             From scikit-learn, for non-numeric input and labels that are not finite.
 
@@ -183,10 +185,10 @@ class Ranker(BaseEstimator, ABC):
             If the validation queries cannot choose an iteration, or all documents of a query get one score.
         """
         check_fields(self)
-        q = queries_of(self, X, y, qid=qid, group=group, like=self._resumed())
+        q = queries_of(self, X, y, qid=qid, group=group, like=self._resumed(), missing=missing)
         warn_of_labels(q)
         rows, ids = one_set(eval_set, eval_qid, eval_group)
-        valid = queries_of(self, *rows, **ids, like=q, prefix="eval_") if rows else None
+        valid = queries_of(self, *rows, **ids, like=q, missing=missing, prefix="eval_") if rows else None
         weights = document_weights(sample_weight, q), query_weights(query_weight, q)
         return self._train(
             training_for(self, q, valid, measure, weights, callback, verbose, early_stopping_rounds)
@@ -263,8 +265,7 @@ class Ranker(BaseEstimator, ABC):
         )
         trained = self._minimize(ready.watched(), surrogate)
         record = training_record(self, ready, q, surrogate, trained)
-        is_kept = self.takes_missing and (q.missing == "nan" or "missing" in record["data"])
-        missing = "zero" if q.missing == "zero" else "nan" if is_kept else "error"
+        missing = "error" if q.missing == "nan" and not self.takes_missing else q.missing
         result, smoothing = trained.result, last_smoothing(trained.result)
         self.measure_, self.result_ = measure, result
         self.surrogate_ = surrogate if smoothing is None else surrogate.at(smoothing)

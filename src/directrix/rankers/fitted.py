@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from directrix.data.frames import Categories
+from directrix.data.missing import check_finite, read_as
 from directrix.data.scale import RAW, Scale, ScaleUnion, fills_missing, kinds_of
 from directrix.errors import Advice, InputError
 from directrix.models.linear import LinearModel
@@ -120,35 +121,30 @@ class FittedModel:
         q = take_features(q, self)
         if not self.members:
             scores = scores_by(self.model, self.params, self.ready(q))
-            check_scores(scores, q, allow_missing=self.takes_missing)
+            check_scores(scores, q)
             return scores
         scores = np.zeros(q.n_docs)
         for member in self.members:
             with np.errstate(over="ignore", invalid="ignore"):
                 scores += member.share * member.predict_queries(q)
-        check_scores(scores, q, allow_missing=True)
+        check_scores(scores, q)
         return scores
 
     def ready(self, q: Queries) -> Queries:
         """Return the checked and scaled queries, whose features must be in the order of training."""
         from directrix.data.queries import need_data
-        from directrix.rankers.scoring import (
-            check_finite,
-            check_learned,
-            check_same_features,
-            read_as,
-            recoded,
-        )
+        from directrix.rankers.scoring import check_same_features, recoded
 
         need_data(q, "predict_queries")
         check_same_features(q, self)
-        check_learned(q, self.unlearned, self.missing, "the data")
+        self.check_values(q, "the data")
         q = read_as(recoded(q, self.categories), self.missing)
-        # other models hide missing values, and relu(-inf) is 0
-        hides = isinstance(self.model, MLPModel | StumpModel | Trees)
-        if hides or (self.scale is not None and not self.scale.fills):
-            check_finite(q, "the data", allow_missing=self.takes_missing)
         return q if self.scale is None else q.scaled(self.scale)
+
+    def check_values(self, q: Queries, name: str) -> None:
+        """Raise `InputError` for features that are infinite, or missing without a meaning."""
+        takes = self.takes_missing
+        check_finite(q, name, allow_missing=takes, rule=self.missing, unlearned=self.unlearned)
 
     def probabilities(self, scores: Float64Array) -> Float64Array:
         """Return the calibrated probabilities of scores; `InputError` if the model is not calibrated."""

@@ -14,6 +14,7 @@ from directrix.data.checks import check_labels, weights_of
 from directrix.data.columns import LABELS, feature_label, nearest
 from directrix.data.frames import is_frame, matrix_of
 from directrix.data.memory import check_room
+from directrix.data.missing import check_finite, read_as
 from directrix.data.queries import Queries
 from directrix.data.scale import SCALES, is_scale
 from directrix.data.sparse import column_reader
@@ -24,14 +25,7 @@ from directrix.measures.precision import unreached
 from directrix.measures.prepared import check_judgments
 from directrix.parameters import CHECKS, Checks, option, refusal, whole
 from directrix.parsing import IN_MODULE
-from directrix.rankers.scoring import (
-    check_finite,
-    check_learned,
-    check_same_features,
-    missing_values,
-    read_as,
-    recoded,
-)
+from directrix.rankers.scoring import check_same_features, recoded
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
@@ -188,10 +182,12 @@ def check_training(q: Data, valid: Data | None, *, allow_missing: bool) -> None:
     check_trainable(q)
 
 
-def check_valid(valid: Data, q: Data, *, allow_missing: bool = False) -> None:
+def check_valid(
+    valid: Data, q: Data, name: str = "the validation data", *, allow_missing: bool = False
+) -> None:
     """Raise `InputError` for validation data with other features, or if `check_finite` does."""
-    check_same_features(valid, q, "the validation data")
-    check_finite(valid, "the validation data", allow_missing=allow_missing)
+    check_same_features(valid, q, name)
+    check_finite(valid, name, allow_missing=allow_missing, rule=q.missing)
 
 
 def same_rows(valid: Data, q: Data) -> bool:
@@ -407,8 +403,6 @@ def training_for(  # noqa: PLR0913
     valid = valid if valid is None or valid is q else read_as(valid, q.missing, which)
     refuse_categories(q, ranker)
     check_training(q, valid, allow_missing=ranker.takes_missing)
-    if valid is not None and q.missing == valid.missing == "error" and not missing_values(q):
-        check_learned(valid, np.ones(q.n_features, dtype=bool), q.missing, which)
     if valid is not None and valid is not q:
         valid = recoded(valid, q.categories, which)
     # one object for both is a choice: that of a search on few queries

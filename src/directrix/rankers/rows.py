@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from directrix.data.checks import as_floats, check_missing, is_missing, reject_masked, unmasked
+from directrix.data.checks import as_floats, is_missing, reject_masked, unmasked
 from directrix.data.frames import (
     Categories,
     are_dicts,
     by_column,
     by_name,
     cells_of,
-    check_cells,
     collected,
     columns_of,
     columns_of_rows,
@@ -26,7 +25,8 @@ from directrix.data.frames import (
     matrix_of,
 )
 from directrix.data.grouping import require_queries
-from directrix.data.queries import Queries, filled
+from directrix.data.missing import check_cells, stated
+from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import explain_rejected
@@ -54,16 +54,15 @@ def queries_of(
     Columns of frames and dicts are taken by name, in any order. The features get the names of
     ``feature_names_in_`` of the ranker, and those that have categories in the model or the queries ``like``
     are coded. Without ``like`` the ranker takes number and names of its features from the rows.
-    ``missing`` is the caller's rule; without one that of the model decides, or in training whether any values
-    are missing. Messages call the queries of the rows ``prefix`` + "qid".
+    ``missing`` is the caller's rule; without one that of the model decides, and in training missing values
+    are an error. Messages call the queries of the rows ``prefix`` + "qid".
     """
     rule = "error" if missing is None else missing
-    check_missing(rule)
     if not labels and qid is None and group is None and _is_plain(X, ranker, like):
         check_cells(X, "nan", (), "row {}".format)
         n_docs = len(X)
         ends, rows = np.array([0, n_docs]), np.arange(n_docs)
-        return filled(Queries(X, np.zeros(n_docs), ends, (0.0,), None, None, rows, missing=rule))
+        return stated(Queries(X, np.zeros(n_docs), ends, (0.0,), None, None, rows), rule)
     reset = like is None
     trained = [] if reset else list(getattr(ranker, "feature_names_in_", ()))
     if are_dicts(X):
@@ -79,7 +78,8 @@ def queries_of(
     names = getattr(ranker, "feature_names_in_", None)
     names = None if names is None else names.tolist()
     queries = Queries.from_arrays(X, y, qid=qid, group=group, feature_names=names, missing="nan")
-    return filled(replace(queries, categories=by_column(coded, names or ()), missing=rule))
+    queries = replace(queries, categories=by_column(coded, names or ()), missing="error")
+    return stated(queries, rule)
 
 
 def _is_plain(X: Any, ranker: Any, like: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import as_floats, check_missing, has_finite_sum, is_empty
+from directrix.data.checks import as_floats, has_finite_sum, is_empty
 from directrix.data.columns import feature_label
 from directrix.data.files import to_number
 from directrix.data.frames import (
@@ -25,8 +25,8 @@ from directrix.data.frames import (
     is_frame,
     matrix_of,
     name_of,
-    zeros_for_missing,
 )
+from directrix.data.missing import check_missing, check_rule, zeros_for_missing
 from directrix.data.scale import Scale
 from directrix.data.statistics import inverse
 from directrix.errors import InputError, short_text, warn
@@ -101,7 +101,7 @@ class Scorer:
     """
 
     def __init__(self, model: FittedModel, *, missing: str | None = None) -> None:
-        from directrix.rankers.scoring import check_rule, place_among
+        from directrix.rankers.scoring import place_among
 
         self._rule = "error" if missing is None else missing
         check_missing(self._rule)
@@ -227,16 +227,14 @@ class Scorer:
     def _check(self, X: Array, scores: Float64Array | None = None) -> None:
         """Raise `InputError` for features that the model does not take, or scores that are not finite."""
         from directrix.data.queries import Queries
-        from directrix.rankers.scoring import check_finite, check_learned, check_scores
+        from directrix.rankers.scoring import check_scores
 
-        takes_missing = self._model.takes_missing
         q = Queries.from_arrays(
             X, np.zeros(len(X)), group=[len(X)], feature_names=self.feature_names, missing="nan"
         )
-        check_finite(q, "the list", allow_missing=takes_missing)
-        check_learned(replace(q, missing=self._rule), self._model.unlearned, self._model.missing, "the list")
+        self._model.check_values(replace(q, missing=self._rule), "the list")
         if scores is not None:
-            check_scores(scores, q, allow_missing=takes_missing)
+            check_scores(scores, q)
 
 
 def _scores_of(fitted: FittedModel, categories: Categories | None) -> _Scores:

@@ -11,14 +11,14 @@ import numpy as np
 from directrix.data.columns import feature_label
 from directrix.data.frames import Categories, spelled_name
 from directrix.data.matching import match_data
-from directrix.data.queries import Queries, filled, take_columns
+from directrix.data.queries import Queries, take_columns
 from directrix.data.sparse import entries
-from directrix.data.stored import blocks, flaws_of
+from directrix.data.stored import blocks
 from directrix.errors import Advice, InputError, short_text, warn
 from directrix.models.mlp import MLPModel
 from directrix.models.rows import row_slice, scores_of
 from directrix.models.trees import Trees
-from directrix.types import Array, Data, Float64Array
+from directrix.types import Data, Float64Array
 
 
 def check_same_features(q: Data, trained: Any, which: str = "the data") -> None:
@@ -35,49 +35,10 @@ def take_features(q: Queries, trained: Any) -> Queries:
     return take_columns(q, match.columns)
 
 
-def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
-    """Raise `InputError` at the first feature that is infinite, or NaN unless that is allowed."""
-    for flaw in q.flaws:
-        is_gap = bool(np.isnan(flaw.value))
-        if is_gap and allow_missing:
-            continue
-        kind = "missing values (NaN)" if is_gap else "infinite values"
-        raise InputError(
-            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is {flaw.value:g}"
-            f"{f', and {flaw.n - 1:,} more are' if flaw.n > 1 else ''}; this model takes no {kind}.",
-            Advice("scale-or-trees" if is_gap else "clip"),
-        )
-
-
-def check_learned(q: Any, unlearned: Array, rule: str, name: str) -> None:
-    """Raise `InputError` at the first missing value of an ``unlearned`` feature, unless it was allowed."""
-    # An infinite value is always an error, whose message comes from `check_finite`.
-    has_infinite = any(np.isinf(entry.value) for entry in q.flaws)
-    if q.missing != "error" or not missing_values(q) or has_infinite:
-        return
-    flaws = flaws_of(q.features, q.qptr, q.rows, unlearned)
-    flaw = next((entry for entry in flaws if np.isnan(entry.value)), None)
-    if flaw is not None:
-        is_whole = rule == "error"
-        raise InputError(
-            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is missing (NaN)"
-            f"{f', and {flaw.n - 1:,} more are' if flaw.n > 1 else ''}; in the training data "
-            f"{'nothing' if is_whole else 'this feature'} was missing, so the model has not learned what "
-            "that means. Give the value,",
-            Advice("missing-or-zero" if is_whole else "missing"),
-        )
-
-
-def missing_values(q: Data) -> int:
-    """Return the number of features that are NaN."""
-    return sum(flaw.n for flaw in q.flaws if np.isnan(flaw.value))
-
-
-def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = False) -> None:
-    """Raise `InputError` at the first score that is NaN or infinite, or at the feature that made it so."""
+def check_scores(scores: Float64Array, q: Queries) -> None:
+    """Raise `InputError` at the first score that is NaN or infinite."""
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
-        check_finite(q, "the data", allow_missing=allow_missing)
         raise InputError(
             f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because its features are too large; "
             f"{bad.size:,} of {len(scores):,} scores are not finite.",
@@ -145,34 +106,6 @@ def check_codes(q: Queries, column: int) -> None:
         raise InputError(
             f"categorical_features: column {column} holds {float(values[bad][0]):g}; categories in arrays "
             "are whole numbers >= 0. Or give a frame with a column of a categorical type."
-        )
-
-
-def read_as(q: Any, rule: str, which: str = "the data") -> Any:
-    """Return queries with 0 for missing values if the training data were read so, else unchanged.
-
-    Raises
-    ------
-    InputError
-        If missing values were read as 0 and those of the training data were kept, or if the rule is 0 and
-        missing values are on disk or in shards.
-    """
-    if rule == "zero":
-        if q.held == "memory":
-            return filled(replace(q, missing="zero"))
-        check_finite(q, which)
-    else:
-        check_rule(q.missing, rule, which)
-    return q
-
-
-def check_rule(given: str | None, rule: str, which: str) -> None:
-    """Raise `InputError` if missing values count as 0, and those of the training data were kept."""
-    if rule == "nan" and given == "zero":
-        raise InputError(
-            f"{which}: missing values were read as 0, and those of the training data were kept; a model "
-            "treats them as in its training.",
-            Advice("keep-missing"),
         )
 
 

@@ -11,6 +11,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.output import progress_bar, remark, show
 from directrix.cli.reading import RankedOptions
+from directrix.data.file import DataFile
 
 _Scores = Annotated[
     Path,
@@ -63,7 +64,8 @@ def runs_reconcile_command(
             if number is not None:
                 printed(number, asked, name)
     ranking: dict[str, Any]
-    if (trec := read_trec(data, [scores], reading.names())) is not None:
+    # A run and qrels are passed as they are, since the search also tries ways to join them.
+    if (trec := read_trec([DataFile(path, reading.names()) for path in (data, scores)])) is not None:
         ranking = {"run": trec[1][0], "qrels": trec[0]}
     else:
         ranking = judged_rankings(data, [scores], reading)[0].arrays

@@ -63,7 +63,7 @@ def text_features_command(
     texts = query_texts(queries, query_field, id_column)
     candidates = read_trec_run(run)
     more = other_runs(others, candidates)
-    computed = TextFeatures.of(Index.load(index), texts, candidates, qrels, more, None)
+    computed = TextFeatures.of(Index.load(index), texts, candidates, qrels, more, None, "nan")
     used = [computed.run.query_ids[q] for q in computed.chosen]
     n_queries, n_rows, retrieved = len(used), 0, 0
     lacking = np.zeros(len(computed.sources), dtype=np.int64)
