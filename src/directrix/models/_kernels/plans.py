@@ -1,6 +1,5 @@
 """Words, tests and values of trees; `directrix.models.plans` explains them."""
 
-
 from directrix.kernels import kernel
 
 RIGHT, ZEROS = 1, 2
