@@ -21,10 +21,25 @@ from directrix.models.walks import RememberedWalks, row_counts
 
 KINDS = [0, LEFT, NAN, NAN + LEFT, ZERO, ZERO + LEFT]
 SETS = ((0,), (1, 3, 70), (), (2, 5, 6, 7, 2**31 - 1), (0, 1, 2, 3, 4))
-SPECIAL = [0.0, -0.0, 5e-324, -5e-324, 1e-45, -1e-45, 1e-40, 1e-35, -1e-35, 1.1e-35, 0.1, 1 / 3, 1e300, -1e300]
+SPECIAL = [
+    0.0,
+    -0.0,
+    5e-324,
+    -5e-324,
+    1e-45,
+    -1e-45,
+    1e-40,
+    1e-35,
+    -1e-35,
+    1.1e-35,
+    0.1,
+    1 / 3,
+    1e300,
+    -1e300,
+]
 N_FEATURES = 6
 NEARLY_ZERO = float(np.float32(1e-35))
-ROWS = (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000)
+ROWS = (1, 4, 5, 31, 32, 33, 63, 64, 65, 127, 128, 129, 132, 1000)
 
 
 def leaf_of(trees, t, row):
@@ -63,11 +78,24 @@ def assembled(shapes, rng, kinds=(LEFT + NAN,), n_features=N_FEATURES, pool=None
         chosen = rng.choice(kinds, len(left) + 1)[tests]
         by_set = chosen & CATEGORICAL != 0
         feature.append(rng.integers(0, n_features, len(left) + 1)[tests])
-        threshold.append(np.where(by_set, rng.integers(0, len(SETS), len(left) + 1)[tests], rng.choice(pool, len(left) + 1)[tests]))
+        threshold.append(
+            np.where(
+                by_set,
+                rng.integers(0, len(SETS), len(left) + 1)[tests],
+                rng.choice(pool, len(left) + 1)[tests],
+            )
+        )
         decision.append(chosen)
     n_leaves = np.array([len(left) + 1 for left, _, _ in shapes])
-    joined = {"feature": (feature, np.int32), "threshold": (threshold, float), "decision": (decision, np.uint8)}
-    joined |= {"left": ([left for left, _, _ in shapes], np.int32), "right": ([right for _, right, _ in shapes], np.int32)}
+    joined = {
+        "feature": (feature, np.int32),
+        "threshold": (threshold, float),
+        "decision": (decision, np.uint8),
+    }
+    joined |= {
+        "left": ([left for left, _, _ in shapes], np.int32),
+        "right": ([right for _, right, _ in shapes], np.int32),
+    }
     arrays = {name: np.concatenate(parts).astype(kind) for name, (parts, kind) in joined.items()}
     n_splits, total = len(arrays["feature"]), n_leaves.sum()
     return Trees(
@@ -92,7 +120,7 @@ def grown_shape(n_leaves, rng):
 
 
 def oblivious_shape(depth, rng, pruned=0.0):
-    """Children of a tree with one test for each level; a share of the splits has one child, and is left out."""
+    """Children of a tree with one test for each level, without a share of its splits."""
     left, right, tests, leaves = [], [], [], 0
 
     def node(level):
@@ -131,7 +159,9 @@ def cast(rows, kind):
 
 def words_of(trees):
     plan = trees.planned.plan
-    return [plan.kind[first:last].tolist() for first, last in zip(plan.word_ptr, plan.word_ptr[1:], strict=False)]
+    return [
+        plan.kind[first:last].tolist() for first, last in zip(plan.word_ptr, plan.word_ptr[1:], strict=False)
+    ]
 
 
 @cache
@@ -162,7 +192,15 @@ def test_scores_have_the_bits_of_a_walk_for_every_kind_of_split(kind):
 @pytest.mark.parametrize("n_leaves", [2, 40])
 def test_values_next_to_every_threshold(n_leaves, decision, kind):
     rng = np.random.default_rng(decision)
-    pool = [*SPECIAL, 3.4e38, -3.4e38, 3.5e38, np.finfo(float).max, -np.finfo(float).max, *rng.standard_normal(20)]
+    pool = [
+        *SPECIAL,
+        3.4e38,
+        -3.4e38,
+        3.5e38,
+        np.finfo(float).max,
+        -np.finfo(float).max,
+        *rng.standard_normal(20),
+    ]
     trees = assembled([grown_shape(n_leaves, rng) for _ in range(40)], rng, [decision], 1, pool)
     rows = np.unique(rows_near(trees, 3000, rng, kind), axis=0)
     assert trees.predict(rows).tobytes() == naive(trees, rows).tobytes()
@@ -276,5 +314,11 @@ def digest():
 def test_another_processor_computes_the_same_bits(processor, tmp_path):
     code = "from tests.models.test_plans import digest; print(digest())"
     used = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **used}, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **used},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
     assert done.stdout.strip() == digest()
