@@ -39,7 +39,7 @@ SPECIAL = [
 ]
 N_FEATURES = 6
 NEARLY_ZERO = float(np.float32(1e-35))
-ROWS = (1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000)
+ROWS = (1, 4, 5, 31, 32, 33, 63, 64, 65, 127, 128, 129, 132, 1000)
 
 
 def leaf_of(trees, t, row):
@@ -120,7 +120,7 @@ def grown_shape(n_leaves, rng):
 
 
 def oblivious_shape(depth, rng, pruned=0.0):
-    """Children of a tree with one test for each level; a share of the splits has one child, and is left out."""
+    """Children of a tree with one test for each level, without a share of its splits."""
     left, right, tests, leaves = [], [], [], 0
 
     def node(level):

@@ -72,75 +72,92 @@ class Planned(NamedTuple):
     """Leaf of each value, numbered across all trees."""
 
 
+class _Columns(NamedTuple):
+    """Columns of numbers and of sets, and the test of every split."""
+
+    source: Array
+    side: Array
+    set_source: Array
+    set_number: Array
+    column: Array
+    threshold: Array
+
+
 def plan_of(trees: Any) -> Planned:
     """Return the plan of `directrix.models.trees.Trees`."""
-    from directrix.models._kernels.plans import LEAVES, MOST_TESTS, MOST_WORDS, RIGHT, STEP, ZEROS, plan_trees
+    from directrix.models._kernels.plans import LEAVES, MOST_TESTS, MOST_WORDS, STEP, plan_trees
 
     features, source = np.unique(trees.feature, return_inverse=True)
     place = np.full(trees.n_features, -1, dtype=np.int32)
     place[features] = np.arange(len(features))
+    columns = _columns_of(trees, source)
+    splits = trees.n_leaves - 1
+    most_words = np.minimum(splits // LEAVES + 1, MOST_WORDS)
+    n_words, n_room = int(most_words.sum()), 2 * int(splits.max(initial=0)) + 1
+    n_tests = int(((2 * splits + STEP) * most_words + MOST_TESTS + STEP).sum())
+    n_values = int((2 * splits + 1 + (most_words > 1) * (1 << MOST_TESTS)).sum())
+    word_ptr, value_ptr = np.zeros((2, trees.n_trees + 1), np.int64)
+    kind, base, test_ptr = (np.zeros(n_words + 1, of) for of in (np.uint8, np.int64, np.int64))
+    test, mask, leaf = (np.zeros(n, of) for n, of in ((n_tests, int), (n_tests, np.uint32), (n_values, int)))
+    plan_trees(
+        trees.split_ptr, columns.column, columns.threshold, trees.left, trees.right,
+        np.empty((8, n_room), np.int64), word_ptr, value_ptr, kind, base, test_ptr, test, mask, leaf,
+    )  # fmt: skip
+    # Only some of the room was needed.
+    n_tests, leaf = int(test_ptr[word_ptr[-1]]), leaf[: value_ptr[-1]].copy()
+    split, exact = test[:n_tests] - 1, np.full(n_tests, np.inf)
+    exact[split >= 0] = columns.threshold[split[split >= 0]]
+    arrays = {
+        "source": columns.source.astype(np.int32),
+        "side": columns.side.astype(np.uint8),
+        **_members(trees, columns),
+        "column": np.where(split < 0, 0, columns.column[split]).astype(np.int32),
+        "mask": mask[:n_tests].copy(),
+        "kind": kind,
+        "base": base,
+        "test_ptr": test_ptr,
+        "word_ptr": word_ptr,
+        "value_ptr": value_ptr,
+        "value": trees.leaf[leaf],
+    }
+    n_columns = len(columns.source) + len(columns.set_source)
+    thresholds = {np.dtype(np.float64): read_only(exact), np.dtype(np.float32): read_only(_below(exact))}
+    return Planned(
+        Plan(**{name: read_only(values) for name, values in arrays.items()}, n_columns=n_columns),
+        thresholds,
+        read_only(features.astype(np.int32)),
+        read_only(place),
+        read_only(np.arange(len(features), dtype=np.int32)),
+        leaf,
+    )
+
+
+def _columns_of(trees: Any, feature: Array) -> _Columns:
+    """Return the columns of trees, of which each split tests the position ``feature`` among those used."""
+    from directrix.models._kernels.plans import RIGHT, ZEROS
+
     is_set, by_zeros = trees.decision & CATEGORICAL != 0, trees.decision & ZERO != 0
     # Missing values of a split without a side for them count as 0.
     has_side = trees.decision & (ZERO | NAN) != 0
     goes_right = np.where(has_side, trees.decision & LEFT == 0, trees.threshold < 0.0)
-    side = RIGHT * goes_right + ZEROS * by_zeros
-    numbers, of_number = np.unique((4 * source + side)[~is_set], return_inverse=True)
-    n_sets = max(len(trees.categories), 1)
-    chosen = trees.threshold[is_set].astype(np.int64)
-    sets, of_set = np.unique(n_sets * source[is_set] + chosen, return_inverse=True)
-    column = np.empty(len(source), dtype=np.int32)
+    numbers, of_number = np.unique(
+        (4 * feature + RIGHT * goes_right + ZEROS * by_zeros)[~is_set], return_inverse=True
+    )
+    n_sets, chosen = max(len(trees.categories), 1), trees.threshold[is_set].astype(np.int64)
+    sets, of_set = np.unique(n_sets * feature[is_set] + chosen, return_inverse=True)
+    column = np.empty(len(feature), dtype=np.int32)
     column[~is_set], column[is_set] = of_number, len(numbers) + of_set
     threshold = np.where(is_set, 0.5, trees.threshold)
-
-    splits = trees.n_leaves - 1
-    words = np.minimum(splits // LEAVES + 1, MOST_WORDS)
-    n_words, n_tests = int(words.sum()), int(((2 * splits + STEP) * words + MOST_TESTS + STEP).sum())
-    n_room = 2 * int(splits.max(initial=0)) + 1
-    n_values = int((2 * splits + 1 + (words > 1) * (1 << MOST_TESTS)).sum())
-    word_ptr, value_ptr = np.zeros((2, trees.n_trees + 1), np.int64)
-    kind, base, test_ptr = (
-        np.empty(n_words, np.uint8),
-        np.empty(n_words, np.int64),
-        np.zeros(n_words + 1, np.int64),
-    )
-    test, mask, leaf = np.zeros(n_tests, np.int64), np.zeros(n_tests, np.uint32), np.empty(n_values, np.int64)
-    plan_trees(
-        trees.split_ptr, column, threshold, trees.left, trees.right, np.empty((8, n_room), np.int64),
-        word_ptr, value_ptr, kind, base, test_ptr, test, mask, leaf,
-    )  # fmt: skip
-    n_tests, leaf = int(test_ptr[word_ptr[-1]]), leaf[: value_ptr[-1]].copy()
-    test, mask = test[:n_tests] - 1, mask[:n_tests].copy()
-    exact = np.full(n_tests, np.inf)
-    exact[test >= 0] = threshold[test[test >= 0]]
-    plan = Plan(
-        source=(numbers // 4).astype(np.int32),
-        side=(numbers % 4).astype(np.uint8),
-        **_members(trees, sets // n_sets, sets % n_sets, len(numbers)),
-        n_columns=len(numbers) + len(sets),
-        column=np.where(test < 0, 0, column[test]).astype(np.int32),
-        mask=mask,
-        kind=kind,
-        base=base,
-        test_ptr=test_ptr,
-        word_ptr=word_ptr,
-        value_ptr=value_ptr,
-        value=trees.leaf[leaf],
-    )
-    thresholds = {np.dtype(np.float64): read_only(exact), np.dtype(np.float32): read_only(_below(exact))}
-    positions = np.arange(len(features), dtype=np.int32)
-    plan = Plan(*(read_only(x) if isinstance(x, np.ndarray) else x for x in plan))
-    return Planned(
-        plan, thresholds, read_only(features.astype(np.int32)), read_only(place), read_only(positions), leaf
-    )
+    return _Columns(numbers // 4, numbers % 4, sets // n_sets, sets % n_sets, column, threshold)
 
 
-def _members(trees: Any, source: Array, chosen: Array, first: int) -> dict[str, Array]:
+def _members(trees: Any, columns: _Columns) -> dict[str, Array]:
     """Return the categories of every feature, and the columns of the sets that each is in."""
-    starts, together = trees.sets
+    (starts, together), chosen = trees.sets, columns.set_number
     sizes = np.diff(starts)[chosen]
     column = np.repeat(np.arange(len(chosen)), sizes)
     category = together[np.arange(len(column)) + (starts[chosen] - np.cumsum(sizes) + sizes)[column]]
-    feature = source[column]
+    feature = columns.set_source[column]
     order = np.lexsort((category, feature))
     feature, category, column = feature[order], category[order], column[order]
     is_new = np.ones(len(order), dtype=bool)
@@ -151,7 +168,7 @@ def _members(trees: Any, source: Array, chosen: Array, first: int) -> dict[str, 
         "code_ptr": np.append(code_ptr, is_new.sum()),
         "category": category[is_new],
         "member_ptr": np.append(np.flatnonzero(is_new), len(order)),
-        "member": (first + column).astype(np.int32),
+        "member": (len(columns.source) + column).astype(np.int32),
     }
 
 

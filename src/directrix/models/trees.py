@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -193,6 +193,10 @@ class Trees:
         return isinstance(other, Trees) and self.to_json() == other.to_json()
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> Any:
+        """Pickle and copy the arrays alone; they are read-only again, and a plan is made where it is used."""
+        return Trees, tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def n_trees(self) -> int:

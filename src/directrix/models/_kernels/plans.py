@@ -88,7 +88,8 @@ def _list_nodes(first, leaves, left, right, nodes, test, mask, leaf):
 
 @kernel
 def plan_trees(
-    split_ptr, column, threshold, left, right, room, word_ptr, value_ptr, kind, base, test_ptr, test, mask, leaf
+    split_ptr, column, threshold, left, right, room,
+    word_ptr, value_ptr, kind, base, test_ptr, test, mask, leaf,
 ):  # fmt: skip
     """Fill words, tests and values of all trees; the last of ``word_ptr`` and so on are their numbers.
 

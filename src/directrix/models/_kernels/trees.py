@@ -18,6 +18,7 @@ NEARLY_ZERO = np.float64(np.float32(1e-35))
 
 # Documents of a block, and those that are read together: loops of a fixed length become vector instructions.
 _WIDE, _NARROW, _ROWS = 128, 32, 16
+_FEW = 4  # documents that are faster one by one
 _ALL = np.uint32(0xFFFFFFFF)
 
 
@@ -34,15 +35,15 @@ def _lowest(typing_context, bits):
     return bits(bits), codegen
 
 
-@kernel
-def _fill(X, begin, end, features, plan, tile):
+@kernel(forceinline=True)
+def _fill(X, begin, end, features, plan, tile, width):
     """Fill the columns (n_columns, width) that splits test from the rows begin <= i < end of X."""
-    number, width, last = X.dtype.type, tile.shape[1], np.uint64(end - 1)
+    number, last = X.dtype.type, np.uint64(end - 1)
     # Rows that are a power of two apart push each other out of the cache, so a few are read at a time.
     for g in range(0, width, _ROWS):
         for c in range(len(plan.source)):
             f = features[plan.source[c]]
-            for i in range(_ROWS):
+            for i in range(min(_ROWS, width)):
                 at = np.uint64(g) + np.uint64(i)
                 tile[c, at] = X[min(np.uint64(begin) + at, last), f]
     for c in range(len(plan.source)):
@@ -145,16 +146,24 @@ def add_trees(X, features, plan, threshold, known, moved, row, out):
     row : int                        position of the first row of X in known and out
     out : float64
     """
-    for begin in range(0, len(X), _WIDE):
-        end = min(begin + _WIDE, len(X))
-        if end - begin > _NARROW:
-            tile = np.empty((plan.n_columns, _WIDE), X.dtype)
-            _fill(X, begin, end, features, plan, tile)
-            _block(tile, plan, threshold, known, moved, row + begin, row + end, out, _WIDE)
+    wide = np.empty((plan.n_columns, _WIDE), X.dtype)
+    narrow, single = np.empty((plan.n_columns, _NARROW), X.dtype), np.empty((plan.n_columns, 1), X.dtype)
+    begin = 0
+    while begin < len(X):
+        # The lengths are constants of each call, for which the compiler makes code of its own.
+        if len(X) - begin > _NARROW:
+            end = min(begin + _WIDE, len(X))
+            _fill(X, begin, end, features, plan, wide, _WIDE)
+            _block(wide, plan, threshold, known, moved, row + begin, row + end, out, _WIDE)
+        elif len(X) - begin > _FEW:
+            end = len(X)
+            _fill(X, begin, end, features, plan, narrow, _NARROW)
+            _block(narrow, plan, threshold, known, moved, row + begin, row + end, out, _NARROW)
         else:
-            tile = np.empty((plan.n_columns, _NARROW), X.dtype)
-            _fill(X, begin, end, features, plan, tile)
-            _block(tile, plan, threshold, known, moved, row + begin, row + end, out, _NARROW)
+            end = begin + 1
+            _fill(X, begin, end, features, plan, single, 1)
+            _block(single, plan, threshold, known, moved, row + begin, row + end, out, 1)
+        begin = end
 
 
 @kernel
