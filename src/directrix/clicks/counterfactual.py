@@ -77,8 +77,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
         As in ``predict`` of a ranker.
     biased : bool
         Allow any measure, such as nDCG, with negative gains set to 0; a note says that it is biased.
-    alpha : float in (0, 1)
-        Intervals have confidence 1 - alpha.
+    alpha : float in (0, 1), for intervals of confidence 1 - alpha
 
     Raises
     ------
@@ -112,9 +111,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     if not isinstance(rankers, Mapping) or not rankers:
         raise InputError(f'rankers={short_text(rankers)}: names and rankers are needed: {{"new": ranker}}.')
     goal, alpha = _goal_of(measure, is_biased=biased), share(alpha, "alpha")
-    names = tuple(dict.fromkeys(("naive", *([estimators] if isinstance(estimators, str) else estimators))))
-    for name in names:
-        check_choice(name, "estimator", (*ESTIMATORS, "self-normalized", *SLATES))
+    names = _checked_estimators(estimators)
     of_gains = ["ips" if name == "self-normalized" else name for name in names if name not in SLATES]
     settings = settings_of(log, propensities, of_gains, clip, policy, model, seed)
     _check_goal(goal, names, log, settings)
@@ -123,6 +120,14 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     for text in warnings_of(result):
         warn(text, stacklevel=2)
     return result
+
+
+def _checked_estimators(estimators: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of estimators, "naive" first."""
+    names = tuple(dict.fromkeys(("naive", *([estimators] if isinstance(estimators, str) else estimators))))
+    for name in names:
+        check_choice(name, "estimator", (*ESTIMATORS, "self-normalized", *SLATES))
+    return names
 
 
 def _evaluated(

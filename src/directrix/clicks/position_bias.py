@@ -151,8 +151,7 @@ def propensities(
     log : Log, with sessions or counts
     method : str
     features : Queries, optional
-        Features of all documents of the log, for "regression-em"; documents are matched by identifiers, and
-        a missing value counts as the mean.
+        Of all documents of the log, by identifiers, for "regression-em"; missing ones count as the mean.
     n_positions : int >= 2, optional
         Number of positions, from the first, such as those that were randomized; default: all.
     n_resamples, seed : int >= 20, int >= 0

@@ -148,12 +148,7 @@ def boost(  # noqa: PLR0913
     except ImportError:
         raise MissingExtra("catboost", "directrix.interop.catboost") from None
     loss = objective if isinstance(objective, BoosterObjective) else BoosterObjective(objective)
-    rows = _whole(y, group, query_weight)
-    if len(rows.labels) > _MOST_ROWS:
-        raise InputError(
-            f"there are {len(rows.labels):,} rows, and CatBoost can number at most {_MOST_ROWS:,}; give "
-            "fewer queries, or train with directrix.interop.lightgbm."
-        )
+    rows = _rows_of(y, group, query_weight)
     parameters = _settings(params)
     X = _features(X, missing)
     pool = catboost.Pool(X, np.arange(len(rows.labels)))
@@ -174,6 +169,17 @@ def boost(  # noqa: PLR0913
             break
     kept = trees if validation is None else trees[: validation.best]
     return kept[0] if len(kept) == 1 else catboost.sum_models(kept)
+
+
+def _rows_of(y: Any, group: Any, query_weight: Any) -> GroupedRows:
+    """Return the rows with their queries, which CatBoost must be able to number."""
+    rows = _whole(y, group, query_weight)
+    if len(rows.labels) > _MOST_ROWS:
+        raise InputError(
+            f"there are {len(rows.labels):,} rows, and CatBoost can number at most {_MOST_ROWS:,}; give "
+            "fewer queries, or train with directrix.interop.lightgbm."
+        )
+    return rows
 
 
 class _Parts:

@@ -146,14 +146,12 @@ class Ranker(BaseEstimator, ABC):
             Weight of each query in the mean over queries that training maximizes. By query id: in a dict, or
             in the index of a pandas Series, as groupby returns it.
         eval_set : (X, y) or [(X, y)], optional
-            Validation queries: the iteration that is best on them is kept. If the measure has the same value
-            for every ranking of them, a warning says so, and the last iteration is kept.
+            Validation queries, of which the best iteration is kept, or the last one if they cannot choose.
         eval_qid, eval_group : optional
             Their ``qid`` or ``group``; one of the two is needed with an ``eval_set``.
         measure : measure or str, optional
-            The measure that chooses the iteration and that ``score`` reports, e.g. "nDCG@10". A trainer of
-            measures, such as `CoordinateAscent`, maximizes it, unless it has its own. Default: the measure of
-            the trainer, else the one that the surrogate tends to.
+            The measure that chooses the iteration, that ``score`` reports and that a trainer of measures
+            maximizes, e.g. "nDCG@10". Default: that of the trainer, else the one the surrogate tends to.
         callback : callable, or a list of them, optional
             Called with every `Step`: ``step.iteration``, ``loss``, ``score`` (on the validation queries) and
             ``params``; returning True ends the training.
@@ -162,8 +160,8 @@ class Ranker(BaseEstimator, ABC):
         early_stopping_rounds : int >= 1, optional
             ``patience`` of this call, by its name in LightGBM and XGBoost.
         missing : {"error", "zero", "nan"}
-            Meaning of missing values in X and the validation set: an error, 0, or NaN, for trees and for a
-            ``scale`` that fills it; see `Scale`. The model keeps it, and ``predict`` applies it.
+            Meaning of missing values, here and in ``predict``: an error, 0, or NaN, which trees and a
+            `Scale` that fills it take.
 
         Returns
         -------
@@ -190,9 +188,8 @@ class Ranker(BaseEstimator, ABC):
         rows, ids = one_set(eval_set, eval_qid, eval_group)
         valid = queries_of(self, *rows, **ids, like=q, missing=missing, prefix="eval_") if rows else None
         weights = document_weights(sample_weight, q), query_weights(query_weight, q)
-        return self._train(
-            training_for(self, q, valid, measure, weights, callback, verbose, early_stopping_rounds)
-        )
+        stop = early_stopping_rounds
+        return self._train(training_for(self, q, valid, measure, weights, callback, verbose, stop))
 
     @explaining
     def fit_queries(  # noqa: PLR0913
@@ -241,10 +238,7 @@ class Ranker(BaseEstimator, ABC):
         )
 
     def _train(self, training: Training) -> Self:
-        """Train on checked data.
-
-        Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
-        """
+        """Train on checked data; warnings have the level of the caller of ``fit`` or ``fit_queries``."""
         q, valid, surrogate = training.queries, training.valid, self._surrogate()
         measure = self._measure_of(surrogate) if training.measure is None else training.measure
         check_reached(measure, q)

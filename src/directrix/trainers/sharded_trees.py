@@ -7,9 +7,9 @@ In: queries in shards, a loss and bins. Out: what `ObliviousTrees` needs to know
                  sums of the root, and of a child of every node       2 int64 for a feature, leaf and bin
                  sizes and sums of the leaves                         3 int64 for a leaf
 
-Sums are of whole numbers, so trees have the bits of `BinnedDocuments` in memory, however documents are divided
-among shards, processes and threads. A shard keeps its state from one request to the next; a process that has
-lost it, or takes over a shard, makes it again from the trees so far, which every request brings along.
+Sums are of whole numbers, so trees have the bits of `BinnedDocuments` in memory, for any division of the
+documents among shards, processes and threads. A shard keeps its state from one request to the next; a process
+that has lost it, or takes over a shard, makes it again from the trees so far, which every request has.
 """
 
 from __future__ import annotations
