@@ -18,7 +18,7 @@ NEARLY_ZERO = np.float64(np.float32(1e-35))
 
 # Documents of a block, and those that are read together: loops of a fixed length become vector instructions.
 _WIDE, _NARROW, _ROWS = 128, 32, 16
-_FEW = 4  # documents that are faster one by one
+_FEW, _SHORT = 4, 8  # documents that are faster one by one if trees have at most this number of tests
 _ALL = np.uint32(0xFFFFFFFF)
 
 
@@ -148,6 +148,7 @@ def add_trees(X, features, plan, threshold, known, moved, row, out):
     """
     wide = np.empty((plan.n_columns, _WIDE), X.dtype)
     narrow, single = np.empty((plan.n_columns, _NARROW), X.dtype), np.empty((plan.n_columns, 1), X.dtype)
+    few = _FEW if len(plan.mask) <= _SHORT * (len(plan.word_ptr) - 1) else 0
     begin = 0
     while begin < len(X):
         # The lengths are constants of each call, for which the compiler makes code of its own.
@@ -155,7 +156,7 @@ def add_trees(X, features, plan, threshold, known, moved, row, out):
             end = min(begin + _WIDE, len(X))
             _fill(X, begin, end, features, plan, wide, _WIDE)
             _block(wide, plan, threshold, known, moved, row + begin, row + end, out, _WIDE)
-        elif len(X) - begin > _FEW:
+        elif len(X) - begin > few:
             end = len(X)
             _fill(X, begin, end, features, plan, narrow, _NARROW)
             _block(narrow, plan, threshold, known, moved, row + begin, row + end, out, _NARROW)
