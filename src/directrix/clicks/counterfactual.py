@@ -68,9 +68,9 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     features : as in `training_data`, optional
         Features of the candidates; needed unless all rankers are runs.
     estimators : sequence of str
-        Those of `training_data`, or "self-normalized": "ips" divided by the fraction of the ranker's weights
-        on documents with impressions. For "CTR@k" from randomized lists also "whole-list", "independent",
-        "reward-interaction" and "pseudo-inverse", see `directrix.clicks.slates`. "naive" is always included.
+        Those of `training_data`, "self-normalized" ("ips" over the fraction of the ranker's weights on
+        documents with impressions) and, for "CTR@k" from randomized lists, "whole-list", "independent",
+        "reward-interaction" and "pseudo-inverse" (`directrix.clicks.slates`); "naive" is always included.
     propensities, clip, policy, model, seed
         As in `training_data`.
     missing : {"nan", "zero"}, optional
