@@ -66,7 +66,8 @@ PYTHON = {
     "resume": "fit_shards(..., checkpoint=PATH) resumes, if it was called with a checkpoint before.",
     # missing and large values, and features
     "missing-values": "Type missing='nan', for trees and for models with a scale such as 'log', which fills "
-    "it, or missing='zero'.",
+    "it, or missing='zero', here or where the data are read.",
+    "fill-missing": "Fill missing values first, e.g. numpy.nan_to_num(X).",
     "missing": "or type missing='nan' (trees read it as 0, a scale fills in the mean of the training data), "
     "in predict, load_scorer or Queries.from_arrays.",
     "missing-or-zero": "or type missing='nan' (trees read it as 0, a scale fills in the mean of the "
@@ -78,9 +79,9 @@ PYTHON = {
     "a scale; or give each category a column of 0 and 1, e.g. pandas.get_dummies(frame).",
     "clip-column": "Clip the column, e.g. numpy.clip(X[:, {column}], -1e30, 1e30), or drop these rows.",
     "clip": "Clip the column, e.g. numpy.clip(X, -1e30, 1e30), or drop these rows.",
-    "n-features": "Read files with read_letor(path, n_features=...).",
-    "by-position": "Bring the columns into the same order, frame[names], or take them by position: "
-    "dataclasses.replace(q, feature_names=None).",
+    "same-features": "Give the same features, e.g. by Queries.from_frame(frame, features=names) or "
+    "read_letor(path, n_features=...).",
+    "by-position": "Take them by position: dataclasses.replace(q, feature_names=None).",
     "grades": "Map them to grades, e.g. y = numpy.digitize(y, thresholds).",
     "look-at-labels": "Check labels and qid: numpy.unique(y), numpy.unique(qid, return_counts=True).",
     # measures and runs

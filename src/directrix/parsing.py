@@ -93,9 +93,9 @@ def call_of(tree: ast.expr, value: Callable[[ast.expr], Any] = ast.literal_eval)
 
 def unknown_name(name: str, known: Iterable[str], what: str, text: str) -> InputError:
     """Return the error for an unknown name in a text, with the nearest known names, or else all."""
-    names = {each.lower(): each for each in known}
+    names = {name.lower(): name for name in known}
     # 0.5 is the least similarity of a suggestion, on difflib's scale from 0 to 1.
-    near = [names[found] for found in difflib.get_close_matches(name.lower(), names, cutoff=0.5)]
+    near = [names[match] for match in difflib.get_close_matches(name.lower(), names, cutoff=0.5)]
     meant = f"; did you mean {' or '.join(near)}?" if near else f". Known: {', '.join(names.values())}."
     return InputError(f"{text!r}: there is no {what} {name!r}{meant}")
 

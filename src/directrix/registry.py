@@ -303,5 +303,6 @@ def classes(kind: dict[str, str]) -> dict[str, type[Any]]:
 
 def load_class(kind: dict[str, str], name: str) -> type[Any]:
     """Load one class of a table, e.g. ``load_class(MEASURES, "AP")``."""
+    # Tables hold names of modules, so that a class is imported only when it is used.
     loaded: type[Any] = getattr(import_module(f"directrix.{kind[name]}"), name)
     return loaded

@@ -74,6 +74,8 @@ class Table:
         Sentences that a reader must know.
     digits : int
         Decimals of floats as shown; JSON and CSV have all.
+    detail : bool
+        Whether the page of a paper links to the file of the table instead of showing its rows.
 
     Raises
     ------
@@ -97,6 +99,7 @@ class Table:
     groups: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     digits: int = 3
+    detail: bool = False
 
     def __post_init__(self) -> None:
         widths = {f"row {number}": len(row) for number, row in enumerate(self.rows)}
@@ -203,7 +206,13 @@ class Table:
         numeric, table = self.numeric(), self.displayed()
         lines = [_row(table.columns), r"\midrule", *(_row(row) for row in table._shown())]
         if self.groups:
-            lines = [*_group_rows(table.groups), *lines]
+            # Groups are a row above the columns, with a rule below each group that has a name.
+            cells, rules, start = [], [], 1
+            for name, n in table.groups:
+                cells.append(rf"\multicolumn{{{n}}}{{c}}{{{_escaped(name)}}}")
+                rules += [rf"\cmidrule(lr){{{start}-{start + n - 1}}}"] if name else []
+                start += n
+            lines = [" & ".join(cells) + r" \\", "".join(rules), *lines]
         notes = [rf"\par\smallskip\footnotesize {_escaped(' '.join(table.notes))}"] if self.notes else []
         return "\n".join(
             [
@@ -307,15 +316,6 @@ def _escaped(text: str) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     return " & ".join(map(_escaped, cells)) + r" \\"
-
-
-def _group_rows(groups: Sequence[tuple[str, int]]) -> list[str]:
-    cells, rules, start = [], [], 1
-    for name, n in groups:
-        cells.append(rf"\multicolumn{{{n}}}{{c}}{{{_escaped(name)}}}")
-        rules += [rf"\cmidrule(lr){{{start}-{start + n - 1}}}"] if name else []
-        start += n
-    return [" & ".join(cells) + r" \\", "".join(rules)]
 
 
 def _inert(cell: Any) -> Any:

@@ -114,6 +114,7 @@ def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
     chunk and is raised here.
     A call from within ``work`` runs serially, because its thread already works on a chunk.
     """
+    global _pool
     # Work that is itself in a chunk runs serially: a wait for the same pool could last forever.
     n_threads = 1 if getattr(_this_thread, "inside", False) else min(get_threads(), n_chunks)
     if n_threads <= 1:
@@ -136,9 +137,13 @@ def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
         finally:
             _this_thread.inside = False
 
-    pool = _executor(n_threads - 1)
     # The calling thread works as well, so one worker less is needed.
-    helpers = [] if pool is None else [pool.submit(drain) for _ in range(n_threads - 1)]
+    workers = n_threads - 1
+    with _lock:
+        if _pool is None or _pool[0] < workers:
+            _pool = workers, _started(workers)
+        executor = _pool[1]
+    helpers = [] if executor is None else [executor.submit(drain) for _ in range(workers)]
     drain()
     wait(helpers)
     if errors:
@@ -213,14 +218,6 @@ def _let_any_thread_set_blas() -> None:
         clear(force=True)
 
 
-def _executor(workers: int) -> ThreadPoolExecutor | None:
-    global _pool
-    with _lock:
-        if _pool is None or _pool[0] < workers:
-            _pool = (workers, _started(workers))
-        return _pool[1]
-
-
 def _started(workers: int) -> ThreadPoolExecutor | None:
     """Start all threads at once: if it fails later, chunks stay in the queue of an executor."""
     pool, gate = ThreadPoolExecutor(workers, thread_name_prefix="directrix"), threading.Event()
@@ -231,7 +228,7 @@ def _started(workers: int) -> ThreadPoolExecutor | None:
         warn(
             f"one thread is used, because the system cannot start {workers} more ({error}); results are "
             "the same. Allow more processes (`ulimit -u`) or memory, or set DIRECTRIX_NUM_THREADS=1.",
-            stacklevel=4,
+            stacklevel=3,
         )
         pool.shutdown(wait=False)
         return None

@@ -118,7 +118,7 @@ def test_missing_values_are_filled_by_a_scale(files, tmp_path, scale):
     path.write_text("\n".join(lines) + "\n")
     model = tmp_path / "m.json"
     message = refused("train", path, "--missing", "nan", *FEW, "-o", model)
-    assert "row 3 of the training data: feature 2 is nan" in message
+    assert "row 3 of the training data: feature 2 is missing (NaN)" in message
     assert "--scale log" in message
     assert "--method YetiRank" in message
     succeed("train", path, "--missing", "nan", "--scale", scale, *FEW, "-o", model)

@@ -114,7 +114,7 @@ def test_a_run_of_other_settings_is_refused(data, done):
 
 def test_the_page_says_how_to_make_it_again_and_has_nothing_that_a_test_would_run(done):
     page = (done[0] / "page.md").read_text()
-    assert "$ directrix lab reproduce yue2007 --data DIR --quick" in page
+    assert "what `directrix lab reproduce yue2007 --data DIR --quick` writes; the same command" in page
     assert "**Table 6: Comparison with base functions**" in page
     assert blocks(page) == []
 
@@ -181,7 +181,9 @@ def test_the_page_may_be_written_for_a_site_too(asked, tmp_path):
     succeed("lab", "reproduce", "some2010", "--data", tmp_path, "-o", tmp_path / "o", "--page", site)
     assert sorted(str(p.relative_to(site)) for p in site.rglob("*.*")) == [
         "some2010.md",
+        "some2010/02-table-3-chosen.csv",
         "some2010/accuracy.png",
+        "some2010/claims.csv",
     ]
     assert "](some2010/accuracy.png)" in (site / "some2010.md").read_text()
     assert str(tmp_path) not in (site / "some2010.md").read_text()

@@ -219,7 +219,7 @@ def test_scores_of_a_run_that_are_missing_stay_missing(here):
     index, candidates = Index.load(here / "docs.index"), dx.read_trec_run(here / "bm25.run")
     other = dx.data.Run("other", ("0",), [0, 2], candidates.doc_ids[:2], [5.0, np.nan])
     with pytest.warns(UserWarning, match="1 of 30 queries"):
-        q = index.features(here / "queries.tsv", candidates, runs=[other], names=["run.other"])
+        q = index.features(here / "queries.tsv", candidates, runs=[other], names=["run.other"], missing="nan")
     found = q.features[q.qptr[0] : q.qptr[2], 0]
     np.testing.assert_array_equal(found, [5.0, np.nan, *[5.0] * (q.qptr[1] - 2), *[0.0] * np.diff(q.qptr)[1]])
 

@@ -67,6 +67,15 @@ def test_overlap_of_two_files():
     assert (pair.first, pair.second, pair.queries, pair.query_examples, pair.rows) == ("a", "b", 1, ("2",), 1)
 
 
+def test_rows_of_columns_in_another_order_are_the_same():
+    a = dx.Queries.from_arrays(X, [1, 0, 2, 0, 0], group=[3, 2], feature_names="abcd")
+    b = dx.Queries.from_arrays(X[:, ::-1], a.labels, group=[3, 2], feature_names="dcba")
+    assert dx.data.audit({"a": a, "b": b}).overlaps[0].rows == 5
+    other = dx.Queries.from_arrays(X, a.labels, group=[3, 2], feature_names="abce")
+    report = dx.data.audit({"a": a, "other": other})
+    assert "the features of other must be those of a, got no 'd' but 'e'." in report.remarks()
+
+
 def test_remarks_and_json():
     holes = dx.Queries.from_arrays(X, [1, 0, 2, 0, 0], group=[3, 2])
     features = X.copy()
@@ -80,7 +89,7 @@ def test_remarks_and_json():
     assert "b: in every query all labels are the same" in text
     assert "constant features: 2, 4." in text
     assert "share 2 query identifiers (0, 1)" in text
-    assert "different numbers of features (2, 4)" in text
+    assert "the features of b must be those of a, got 2 features instead of 4." in text
     assert json.loads(json.dumps(report.to_dict())) == report.to_dict()
 
 

@@ -85,7 +85,7 @@ def test_features_in_a_file_have_the_scale_of_those_in_memory(kind, gaps, form, 
         features[np.random.default_rng(0).random(features.shape) < 0.1] = np.nan
     q = dx.Queries.from_arrays(features, q.labels, group=np.diff(q.qptr), missing="nan")
     dx.data.write_parquet(q, tmp_path / f"data{form}")
-    stored = dx.data.open_parquet(tmp_path / f"data{form}")
+    stored = dx.data.open_parquet(tmp_path / f"data{form}", missing="nan")
     monkeypatch.setattr(statistics, "block_rows", lambda rows: [0, 250, 500, len(rows)])
     monkeypatch.setattr("directrix.data.stored.block_rows", lambda rows: [0, 250, 500, len(rows)])
     in_memory, in_file = fit_scale(kind, q.features), fit_scale(kind, stored.features)

@@ -120,7 +120,7 @@ def test_trees_take_missing_values_with_a_union_too():
     q, _ = dx.data.make_linear(20, seed=3)
     features = q.features.copy()
     features[::7, 3] = np.nan
-    holes = replace(q, features=features)
+    holes = replace(q, features=features, missing="nan")
     ranker = dx.BoostedRanker(scale="raw+query-percentile", n_trees=5).fit_queries(holes)
     assert np.isfinite(ranker.predict_queries(holes)).all()
     with rejects(dx.InputError):

@@ -507,7 +507,7 @@ def test_messages(splits):
         missing = q.features.copy()
         missing[3, 1] = np.nan
         bad = replace(splits[0], **{part: replace(q, features=missing)})
-        with pytest.raises(InputError, match=f"Fold1: row 3 of the {name} data: feature 2 is nan"):
+        with pytest.raises(InputError, match=f"Fold1: row 3 of the {name} data: feature 2 is missing"):
             run(given=[bad])
     found = run(["Regression"])
     assert found.top("Regression") == ()  # none were asked for

@@ -37,7 +37,7 @@ def by_color():
     X = frame(400)
     X.loc[::20, "color"] = None
     return dx.BoostedRanker(n_trees=20).fit(
-        X, (X.color.isin(["red", "it's"]) + (X["size"] > 0.5)), group=[20] * 20
+        X, (X.color.isin(["red", "it's"]) + (X["size"] > 0.5)), group=[20] * 20, missing="nan"
     )
 
 

@@ -67,7 +67,10 @@ def test_rectools_ranks_its_candidates_with_a_ranker():
     # users are the queries: a ranker of one list of all candidates has other weights
     train = model.get_train_with_targets_for_reranker(dataset)
     X, y = train.drop(columns=[*columns.UserItem, columns.Target]), train[columns.Target]
-    fitted = [dx.LinearRanker(scale="standard").fit(X, y, qid=qid) for qid in (train[columns.User], 0 * y)]
+    fitted = [
+        dx.LinearRanker(scale="standard").fit(X, y, qid=qid, missing="nan")
+        for qid in (train[columns.User], 0 * y)
+    ]
     np.testing.assert_allclose(fitted[0].coef_, ranker.coef_, rtol=1e-3)
     assert abs(fitted[1].coef_ - ranker.coef_).max() > 0.1 * abs(ranker.coef_).max()
     truth = found["interactions"].query("datetime >= '2026-02-15'")

@@ -117,8 +117,7 @@ def test_frames_name_their_features():
         assert list(ranker.feature_names_in_) == names
         assert ranker.coef_.tobytes() == plain.coef_.tobytes()
         assert ranker.predict(frame).tobytes() == plain.predict(X).tobytes()
-    with pytest.raises(ValueError, match="feature names"):
-        ranker.predict(pd.DataFrame(X, columns=names[::-1]))
+        assert ranker.predict(frame[names[::-1]]).tobytes() == plain.predict(X).tobytes()
 
 
 def test_saved_names_are_checked_when_predicting(tmp_path):
@@ -126,7 +125,7 @@ def test_saved_names_are_checked_when_predicting(tmp_path):
     dx.LinearRanker(max_iter=2).fit(frame, Y, qid=QID).save(tmp_path / "m.json")
     loaded = dx.load(tmp_path / "m.json")
     assert list(loaded.feature_names_in_) == list("abcde")
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(dx.InputError, match="got no 'a' but 'z'"):
         loaded.predict(frame.rename(columns={"a": "z"}))
 
 

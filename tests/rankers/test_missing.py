@@ -38,9 +38,9 @@ def make(name, **settings):
 def test_a_scale_of_the_training_data_fills(name, scale, tmp_path):
     ranker = make(name, scale=scale)
     assert ranker.takes_missing
-    assert ranker.__sklearn_tags__().input_tags.allow_nan
     some = QID.min() < QID
-    ranker.fit(HOLES, Y, qid=QID, eval_set=(HOLES[some], Y[some]), eval_qid=QID[some], measure="nDCG@3")
+    valid = {"eval_set": (HOLES[some], Y[some]), "eval_qid": QID[some]}
+    ranker.fit(HOLES, Y, qid=QID, missing="nan", measure="nDCG@3", **valid)
     assert ranker.score(HOLES, Y, qid=QID) > ranker.score(HOLES, Y[::-1].copy(), qid=QID) + 0.1
     ranker.save(tmp_path / "m.json")
     loaded = dx.load(tmp_path / "m.json")
@@ -77,8 +77,8 @@ def test_zeros_of_the_training_are_zeros_ever_after(name, scale, sparse, tmp_pat
 def test_how_missing_values_were_read_is_kept():
     complete, held = make("LinearRanker", scale="log").fit(X, Y, qid=QID), make("LinearRanker", scale="log")
     assert complete.missing_ == "error"
-    assert held.fit(HOLES, Y, qid=QID).missing_ == "nan"
-    both = dx.EnsembleRanker([complete, held]).fit(HOLES, Y, qid=QID)
+    assert held.fit(HOLES, Y, qid=QID, missing="nan").missing_ == "nan"
+    both = dx.EnsembleRanker([complete, held]).fit(HOLES, Y, qid=QID, missing="nan")
     assert both.missing_ == "nan"
     zeros = dx.Queries.from_arrays(HOLES, Y, qid=QID, missing="zero")
     with rejects(dx.InputError):
@@ -107,29 +107,29 @@ def test_a_missing_category_is_not_the_first_one(tmp_path):
 @pytest.mark.parametrize("name", ["LinearRanker", "MLPRanker", "StumpRanker"])
 def test_without_one_both_ways_out_are_named(name, scale):
     ranker = make(name, scale=scale)
-    at = r"row \d+ of the (training )?data: feature \d is nan.*missing values \(NaN\).*scale='log'.*Boosted"
+    at = r"row \d+ of the (training )?data: feature \d is missing.*this model takes.*scale='log'.*Boosted"
     with pytest.raises(dx.InputError, match=at):
-        ranker.fit(HOLES, Y, qid=QID)
+        ranker.fit(HOLES, Y, qid=QID, missing="nan")
     with pytest.raises(dx.InputError, match=at) as error:
         ranker.fit(X, Y, qid=QID).predict(HOLES, qid=QID)
     assert "--method YetiRank" in message_of(error.value)
     with rejects(dx.InputError):
         ranker.fit(X, Y, qid=QID, eval_set=(HOLES, Y), eval_qid=QID)
-    assert not ranker.__sklearn_tags__().input_tags.allow_nan
 
 
 @pytest.mark.parametrize("surrogate", ["ApproxNDCG", "lambdarank"])
 def test_trees_split_missing_values_off(surrogate, tmp_path):
     labels = np.tile([0, 0, 1], 120)
     told = np.where(labels > 0, np.nan, np.random.default_rng(0).random(360))[:, None]
-    ranker = make("BoostedRanker", surrogate=surrogate).fit(told, labels, qid=QID)
+    ranker = make("BoostedRanker", surrogate=surrogate).fit(told, labels, qid=QID, missing="nan")
     assert ranker.score(told, labels, qid=QID) == 1.0
     ranker.save(tmp_path / "m.json")
     assert dx.load(tmp_path / "m.json").predict(told).tobytes() == ranker.predict(told).tobytes()
     constant = np.where(labels > 0, np.nan, 3.0)[:, None]
-    assert make("BoostedRanker").fit(constant, labels, qid=QID).score(constant, labels, qid=QID) == 1.0
+    on_constant = make("BoostedRanker").fit(constant, labels, qid=QID, missing="nan")
+    assert on_constant.score(constant, labels, qid=QID) == 1.0
     with pytest.warns(UserWarning, match="ranks nothing"):
-        nothing = make("BoostedRanker").fit(np.full((360, 1), np.nan), labels, qid=QID)
+        nothing = make("BoostedRanker").fit(np.full((360, 1), np.nan), labels, qid=QID, missing="nan")
     assert nothing.predict(told).tolist() == [0.0] * 360
     assert "no split" in nothing.result_.message
 
@@ -142,11 +142,11 @@ def test_an_infinite_value_is_refused_by_all(name, scale, value):
     bad[7, 3] = value
     ranker = make(name, scale=scale)
     with rejects(dx.InputError):
-        ranker.fit(bad, Y, qid=QID)
+        ranker.fit(bad, Y, qid=QID, missing="nan")
     ranker.fit(X, Y, qid=QID)
     with rejects(dx.InputError):
         ranker.predict(bad)
-    q = dx.Queries(bad, Q.labels, Q.qptr, Q.query_ids, None, None, Q.rows)
+    q = dx.Queries(bad, Q.labels, Q.qptr, Q.query_ids, None, None, Q.rows, missing="nan")
     with rejects(dx.InputError):
         ranker.predict_queries(q)
     with rejects(dx.InputError):
@@ -155,13 +155,14 @@ def test_an_infinite_value_is_refused_by_all(name, scale, value):
 
 def test_frames_with_missing_values():
     frame = pd.DataFrame(HOLES, columns=list("abcde"))
-    ranker = make("LinearRanker", scale="quantile").fit(frame, Y, qid=QID)
-    by_array = make("LinearRanker", scale="quantile").fit(HOLES, Y, qid=QID)
+    ranker = make("LinearRanker", scale="quantile").fit(frame, Y, qid=QID, missing="nan")
+    by_array = make("LinearRanker", scale="quantile").fit(HOLES, Y, qid=QID, missing="nan")
     assert ranker.predict(frame).tobytes() == by_array.predict(HOLES).tobytes()
     whole = pd.DataFrame({"a": pd.array([1, None, 3, 4], dtype="Int64"), "b": [1.0, 2.0, None, 0.0]})
     q = dx.Queries.from_arrays(whole, [0, 1, 0, 1], missing="nan", group=[4])
     assert np.isnan(q.features).tolist() == [[False, False], [True, False], [False, True], [False, False]]
-    assert dx.LinearRanker(scale="log").fit(whole, [0, 1, 0, 1], group=[4]).predict(whole).shape == (4,)
+    ranker = dx.LinearRanker(scale="log").fit(whole, [0, 1, 0, 1], group=[4], missing="nan")
+    assert ranker.predict(whole).shape == (4,)
 
 
 def test_arrays_say_what_missing_values_mean():
@@ -184,7 +185,7 @@ def test_arrays_say_what_missing_values_mean():
 def test_sparse_features_with_missing_values(scale):
     counts = np.where(X > 0.5, np.round(X * 9), 0.0)
     counts[GAPS] = np.nan
-    ranker = make("LinearRanker", scale=scale).fit(sp.csr_array(counts), Y, qid=QID)
+    ranker = make("LinearRanker", scale=scale).fit(sp.csr_array(counts), Y, qid=QID, missing="nan")
     assert np.isfinite(ranker.predict(sp.csr_array(counts))).all()
     dense, sparse = dx.data.fit_scale(scale, counts), ranker.scale_
     for name in ("center", "width"):
@@ -203,7 +204,7 @@ def test_a_search_leaves_out_what_takes_no_missing_values():
     plan = {"settings": {"n_trees": 3}, "method": "BoostedNDCG", "measure": "nDCG@3", "folds": 1}
     assert search(q, **plan).ranker.trees_.to_lightgbm()
     with rejects(dx.InputError):
-        dx.AutoRanker("nDCG@3", method="ApproxNDCG", folds=1).fit(HOLES, Y, qid=QID)
+        dx.AutoRanker("nDCG@3", method="ApproxNDCG", folds=1).fit(HOLES, Y, qid=QID, missing="nan")
     assert search(q, method="ApproxNDCG", settings={"scale": "log"}, folds=1).ranker.scale_.kind == "log"
 
 

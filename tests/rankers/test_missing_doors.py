@@ -126,7 +126,7 @@ def test_validation_rows_with_gaps_need_training_rows_with_gaps():
     for ranker in (RANKERS["trees"](), RANKERS["linear log"]()):
         with rejects(dx.InputError):
             ranker.fit(WHOLE, Y, qid=QID, eval_set=(GAPS, Y), eval_qid=QID)
-        ranker.fit(GAPS, Y, qid=QID, eval_set=(WHOLE, Y), eval_qid=QID)
+        ranker.fit(GAPS, Y, qid=QID, eval_set=(WHOLE, Y), eval_qid=QID, missing="nan")
         ranker.fit_queries(data(WHOLE), data(GAPS, "nan"))  # somebody decided it
 
 

@@ -47,7 +47,7 @@ USELESS = {
 def test_trees_are_the_same_with_a_useless_column(column):
     add = USELESS[column]
     expected = RANKERS["trees"]().fit(X, Y, qid=QID).predict(TEST)
-    found = RANKERS["trees"]().fit(np.column_stack([X, add(X)]), Y, qid=QID)
+    found = RANKERS["trees"]().fit(np.column_stack([X, add(X)]), Y, qid=QID, missing="nan")
     np.testing.assert_array_equal(found.predict(np.column_stack([TEST, add(TEST)])), expected)
 
 

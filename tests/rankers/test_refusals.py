@@ -221,7 +221,7 @@ def test_text_and_objects_are_read_as_in_a_frame_of_queries():
     with pytest.raises(dx.InputError, match=r"got 'b' .could not convert string to float: '1_0'"):
         dx.LinearRanker().fit(frame.assign(b=["1_0", "2", "3", "4"]), Y, qid=QID)
     gaps = frame.assign(b=pd.Series([1, pd.NA, 2, 3], dtype=object))
-    trees = dx.BoostedRanker(n_trees=2).fit(gaps, Y, qid=QID)
+    trees = dx.BoostedRanker(n_trees=2).fit(gaps, Y, qid=QID, missing="nan")
     assert np.isfinite(trees.predict(gaps)).all()
     assert trees.training_["data"]["missing"] == 1
 

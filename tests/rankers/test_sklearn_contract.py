@@ -202,9 +202,8 @@ def test_names_of_features_are_those_of_the_last_fit(data, small):
     frame = pd.DataFrame(X, columns=list("abcd"))
     ranker = small().fit(frame, y, qid=qid)
     assert ranker.feature_names_in_.tolist() == list("abcd")
-    with pytest.raises(ValueError, match=r"(?s)feature names.*order.*Type X\[list\(ranker.feature"):
-        ranker.predict(frame[list("badc")])
-    with pytest.raises(ValueError, match=r"(?s)feature names.*unseen(?!.*Type)"):
+    np.testing.assert_array_equal(ranker.predict(frame[list("badc")]), ranker.predict(frame))
+    with pytest.raises(ValueError, match=r"got no 'a' but 'A'; did you mean 'A' by 'a'[?] Give the columns"):
         ranker.predict(frame.rename(columns={"a": "A"}))
     q = dx.Queries.from_arrays(X, y, qid=qid)
     assert not hasattr(ranker.fit_queries(q), "feature_names_in_")

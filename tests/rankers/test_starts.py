@@ -177,7 +177,7 @@ def test_a_start_fitted_to_other_features_is_refused(start, scale):
         second = first.set_params(warm_start=True)
     else:
         second = clone(ranker).set_params(**{start: first})
-    with pytest.raises(dx.InputError, match="'b', of the training data 'a'"):
+    with pytest.raises(dx.InputError, match="got 'b' for 'a'"):
         fitted(second, named("badc"))
     fitted(second, named("abcd"))
     fitted(second)

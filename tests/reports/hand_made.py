@@ -68,6 +68,7 @@ def report(**changes):
                         ("fold", "alpha"),
                         (("Fold1", 100), ("Fold2", 20)),
                         notes=("By AP.",),
+                        detail=True,
                     ),
                 ),
             ),

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from directrix import MissingExtra
 from directrix.reports import write
 from directrix.reports.figures import data_of
-from directrix.reports.report import Section
+from directrix.reports.page import csv_files
+from directrix.reports.report import Claim, Section
 from directrix.reports.write import publish, text_of, write_report
 from directrix.tables import Table
 from tests.docs.blocks import blocks
@@ -30,7 +32,7 @@ def folder(tmp_path_factory):
 def test_every_form_is_there(folder):
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*")) == sorted(
         ["page.md", "report.html", "settings.json", "tables.json", "tables.tex", "tables.txt"]
-        + [f"tables/{name}" for name in NAMES]
+        + [f"tables/{name}" for name in (*NAMES, "claims.csv")]
         + [f"figures/accuracy.{form}" for form in ("csv", "pdf", "png", "svg")]
     )
     assert (folder / "figures/accuracy.csv").read_text() == data_of(report().figures[0]).csv()
@@ -89,29 +91,46 @@ def test_the_page_says_all_in_order(folder):
     heads = [line[3:] for line in page.splitlines() if line.startswith("## ")]
     assert heads == [
         *("In short", "Claims of the paper", "Test", "Choices", "Figures", "What was done"),
-        *("What differs from the paper", "What could not be done", "How to repeat it"),
+        *("What differs from the paper", "What could not be done"),
     ]
     assert "0.451, better than ListNet 0.447.\n- **MQ2008**: no clear difference.\n\nBetter is" in page
-    assert "| LambdaRank is best | Sect. 6 | ✗ does not hold | 0.42, p = 1e-05 |" in page
+    assert "**✗ does not hold**\n\n- LambdaRank is best (Sect. 6)\n" in page
+    assert "[Our figures for each claim](tables/claims.csv)." in page
+    assert 'LambdaRank is best,Sect. 6,✗ does not hold,"0.42, p = 1e-05"\n' in (
+        folder / "tables" / "claims.csv"
+    ).read_text("utf-8")
+    assert "| method | here: nDCG@10 | AP | published: nDCG@10 | difference |" in page
+    assert "**Table 3: Chosen**: [2 rows](tables/02-table-3-chosen.csv). By AP." in page
+    assert "Fold1" not in page
     assert "![Errors fall as alpha grows; the bound is four times as high.](figures/accuracy.png)" in page
     assert "- TD2003: the data are not there." in page
-    assert "```console\n$ directrix lab reproduce some2010 --data DIR\n```" in page
+    assert "This page is what `directrix lab reproduce some2010 --data DIR` writes; the same" in page
     assert blocks(page) == []
 
 
-def test_for_a_site_the_pictures_stand_in_a_folder_of_the_name(folder, tmp_path):
+def test_for_a_site_pictures_and_linked_tables_stand_in_a_folder_of_the_name(folder, tmp_path):
     publish(tmp_path, report())
     assert (tmp_path / "some2010" / "accuracy.png").read_bytes() == (
         folder / "figures" / "accuracy.png"
     ).read_bytes()
-    assert (tmp_path / "some2010.md").read_text() == (folder / "page.md").read_text().replace(
-        "](figures/", "](some2010/"
+    names = [NAMES[1], "claims.csv"]
+    assert sorted(path.name for path in (tmp_path / "some2010").iterdir()) == sorted(["accuracy.png", *names])
+    for name in names:
+        assert (tmp_path / "some2010" / name).read_bytes() == (folder / "tables" / name).read_bytes()
+    assert (tmp_path / "some2010.md").read_text() == re.sub(
+        r"\]\((?:figures|tables)/", "](some2010/", (folder / "page.md").read_text()
     )
 
 
 def test_names_of_tables_become_names_of_files():
     tables = tuple(Table(title, ("a",), ()) for title in ("Ä/../b: C", "***", "x" * 99))
-    assert list(write._csv_names(tables)) == ["01-b-c.csv", "02-table.csv", f"03-{'x' * 48}.csv"]
+    named = report(claims=(), sections=(Section("All", tables),))
+    assert list(csv_files(named)) == ["01-b-c.csv", "02-table.csv", f"03-{'x' * 48}.csv"]
+
+
+def test_a_group_of_columns_is_named_in_each_where_a_reader_could_mistake_it():
+    table = Table("t", ("a", "b", "c"), ((1, 2, 3),), groups=(("x", 2), ("", 1)))
+    assert "| x a | x b | c |" in write.page(report(sections=(Section("", (table,)),)))
 
 
 def test_the_same_report_is_written_with_the_same_bytes(folder, tmp_path):
@@ -138,10 +157,23 @@ def test_without_matplotlib_the_install_line_is_said(tmp_path, monkeypatch, work
     assert not list(tmp_path.iterdir())
 
 
+def test_a_claim_on_several_data_sets_is_one_item_of_each_verdict():
+    judged = {"A": "holds", "B": "not significant", "C": "holds"}
+    claims = [
+        Claim(f"{name}: x is above y", f"Table {i}", verdict, "", f"{i} queries")
+        for i, (name, verdict) in enumerate(judged.items())
+    ]
+    claims.append(Claim("A: z is best", "Sect. 1", "holds", "", "3 queries"))
+    made = write.page(report(claims=tuple(claims)))
+    assert (
+        "**✓ holds**\n\n- x is above y (Table 0; Table 2): A, C\n- A: z is best (Sect. 1)\n\n"
+        "**≈ not significant**\n\n- x is above y (Table 1): B\n\n"
+    ) in made
+
+
 def test_hostile_text_is_text_in_markdown():
     claim = report().claims[0].__class__(HOSTILE, "a | b", "holds", "`x`\ny")
     page = write.page(report(claims=(claim,)))
-    (line,) = [line for line in page.splitlines() if line.startswith(r"| \</script")]
-    assert line.count(" | ") == 3
-    assert r"a \| b" in line
+    (line,) = [line for line in page.splitlines() if line.startswith(r"- \</script")]
+    assert line.endswith(r"(a \| b)")
     assert "<b>" not in page.replace(r"\<b>", "")

@@ -120,19 +120,38 @@ class Stopping(ThisProcess):
         return super().answers(asked)
 
 
+@pytest.mark.parametrize("is_new", [True, False])
 @pytest.mark.parametrize("after", [1, 5, 60])
-def test_an_interrupted_training_resumes_with_the_same_trees(train, folder, tmp_path, after):
+def test_an_interrupted_training_resumes_with_the_same_trees(train, folder, tmp_path, after, is_new):
     here = dx.BoostedRanker(n_trees=10).fit_queries(train)
     file = tmp_path / "answers"
     with pytest.raises(KeyboardInterrupt), using_driver(Stopping(after)):
         dx.BoostedRanker(n_trees=10).fit_shards(folder, checkpoint=file)
-    task._OPEN_SHARDS.clear()
+    if is_new:
+        task._OPEN_SHARDS.clear()
     again = Forgetful(1 << 30)
     with using_driver(again):
         assert dx.BoostedRanker(n_trees=10).fit_shards(folder, checkpoint=file).trees_ == here.trees_
     # The trees of the file need no request.
     assert again.requests <= 75 - after + 8
     assert not file.exists()
+
+
+def test_another_training_on_the_same_shards_begins_again(train, folder):
+    for rate in (0.05, 0.2, 0.05):
+        here = dx.BoostedRanker(n_trees=6, learning_rate=rate).fit_queries(train)
+        there = dx.BoostedRanker(n_trees=6, learning_rate=rate).fit_shards(folder)
+        assert there.trees_ == here.trees_
+
+
+def test_a_training_resumes_after_another_one(train, folder, tmp_path):
+    """The shards then hold the documents with the trees of the other training."""
+    file = tmp_path / "answers"
+    here = dx.BoostedRanker(n_trees=9).fit_queries(train)
+    with pytest.raises(KeyboardInterrupt), using_driver(Stopping(45)):
+        dx.BoostedRanker(n_trees=9).fit_shards(folder, checkpoint=file)
+    dx.BoostedRanker(n_trees=3, learning_rate=0.5).fit_shards(folder)
+    assert dx.BoostedRanker(n_trees=9).fit_shards(folder, checkpoint=file).trees_ == here.trees_
 
 
 def test_training_continues_from_a_model(train, folder):

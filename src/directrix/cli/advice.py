@@ -7,16 +7,18 @@ An error or a warning of the library goes in, and its message in the words of th
 '6 folds of 3 queries. Type at most --folds 3, or leave it out for 5.'
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from directrix.data.columns import ROLES
 from directrix.errors import Advice, InputError, one_line
+
+_IN_FILE = "Name it so in the file, or add it."
 
 
 def _column(call: str, key: str) -> str:
     role = ROLES[key]
     if not role.option:
-        return "Name it so in the file, or add it."
+        return _IN_FILE
     return f"Type {role.option} {'NAME,OTHER' if role.is_list else 'NAME'}."
 
 
@@ -80,17 +82,19 @@ SHELL: dict[str, str | Callable[..., str]] = {
     # missing and large values, and features
     "missing-values": "Add --missing nan, for trees and for `directrix train --scale standard`, log, "
     "quantile or minmax, which fill it, or --missing zero.",
+    "fill-missing": "Fill missing values first.",
     "missing": "or type --missing nan (trees read it as 0, a scale fills in the mean of the training data).",
     "missing-or-zero": "or type --missing nan (trees read it as 0, a scale fills in the mean of the "
     "training data) or --missing zero.",
     "keep-missing": "Leave out --missing zero.",
-    "scale-or-trees": "Type --scale log or --scale standard, which fill in the mean of the training data, "
-    "or use trees, which take it as it is: --method YetiRank; or read it as 0: --missing zero.",
+    "scale-or-trees": "Train with `directrix train --scale log` or standard, which fill in the mean of the "
+    "training data, or with `directrix train --method YetiRank`, whose trees take it as it is; or read it as "
+    "0: --missing zero.",
     "trees-for-categories": "Type --method YetiRank, whose trees take categories and missing values, or "
     "leave columns out: --exclude-columns NAME,OTHER.",
     "clip-column": "Clip the column, or drop these rows.",
     "clip": "Clip the column, or drop these rows.",
-    "n-features": "Give files with the same features.",
+    "same-features": "Give data with the same features.",
     "by-position": "Give data with the same features.",
     "grades": "Map them to grades.",
     "look-at-labels": "Look at the labels and queries with `directrix doctor FILE`.",
@@ -135,19 +139,26 @@ SHELL: dict[str, str | Callable[..., str]] = {
 """A template of the values, in which lists are separated by commas, or a function of them."""
 
 
-def message_of(problem: BaseException) -> str:
-    """Return the message of an error or a warning in the words of the command line."""
+def message_of(problem: BaseException, offered: Collection[str] | None = None) -> str:
+    """Return the message of an error or a warning in the words of the command line.
+
+    ``offered`` are the options of the command that runs; without them all may be named.
+    """
     if isinstance(problem, InputError):
-        return problem.text(map(in_shell, problem.advice))
+        return problem.text(in_shell(text, offered) for text in problem.advice)
     # A warning of the library may hold an advice, as the end of its text.
     advice = getattr(problem, "advice", "")
     return str(problem).removesuffix(advice) + in_shell(advice)
 
 
-def in_shell(text: str) -> str:
-    """Return text, or an advice in the words of the command line."""
+def in_shell(text: str, offered: Collection[str] | None = None) -> str:
+    """Return text, or an advice in the words of the command line, with the options that are ``offered``."""
     if not isinstance(text, Advice):
         return text
+    if text.key in ("column", "columns") and offered is not None:
+        option = ROLES[str(text.values["key"])].option
+        if option not in offered:
+            return _IN_FILE
     template = SHELL[text.key]
     if callable(template):
         return one_line(template(**text.values))

@@ -12,7 +12,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.output import remark, show
 from directrix.cli.reading import (
-    ModelData,
+    ModelOptions,
     check_model,
     check_writable,
     query_classes,
@@ -45,7 +45,7 @@ def calibrate_command(
         Path | None,
         options.option(help="File with a segment of each query, as for `directrix evaluate --by`."),
     ] = None,
-    reading: ModelData,
+    reading: ModelOptions,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Calibrate the scores of a model to probabilities of relevance, and write the model with them.
@@ -75,6 +75,7 @@ def calibrate_command(
         )
     scores = saved.predict_queries(q)
     calibration = Calibration.fit(scores, q.labels, kind.value, rel)
+    # The saved calibration uses all queries; the printed curve is of queries that it did not see.
     probabilities = cross_calibrated(scores, q, kind.value, rel)
     curve = calibration_curve(probabilities, q, rel=rel, by=None if by is None else _by_query(by, q))
     write_model(replace(saved, calibration=calibration), output)

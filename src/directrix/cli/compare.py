@@ -12,7 +12,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import remark, save_report, show
-from directrix.cli.reading import RankedData, check_writable
+from directrix.cli.reading import RankedOptions, check_writable
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def compare_command(
     seed: options.SeedOption = 0,
     convention: options.ConventionOption = None,
     system_names: options.NamesOption = None,
-    reading: RankedData,
+    reading: RankedOptions,
     cluster: options.ClusterOption = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
@@ -218,6 +218,7 @@ def _gains(measure: str, comparison: Comparisons, least: float) -> dict[str, boo
 
 def _counts(judged: list[JudgedRanking], *, is_common: bool) -> dict[str, int]:
     """Return the number of topics of each run, with a remark where one lacks some."""
+    # Queries that no run has count too, unless only the common ones do.
     every = frozenset[str]().union(*(ranking.ranked for ranking in judged))
     every = every if is_common else every.union(judged[0].query_ids)
     what = "do not count for any run" if is_common else "count as if it had retrieved nothing"

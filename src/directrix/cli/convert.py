@@ -10,7 +10,7 @@ import typer
 
 from directrix.cli.options import argument, option
 from directrix.cli.output import relevant_text, remark, sizes_text
-from directrix.cli.reading import TrainingData, check_writable
+from directrix.cli.reading import TrainingData, TrainingOptions, check_writable
 from directrix.data.file import DataFile
 from directrix.data.formats import LETOR, QRELS, inputs, named, outputs
 
@@ -23,7 +23,7 @@ def convert_command(
         Path | None,
         option(help="Judgments, which become the labels. Queries without any are left out."),
     ] = None,
-    reading: TrainingData,
+    reading: TrainingOptions,
 ) -> None:
     """Convert a data file to another format, or its labels to TREC qrels.
 

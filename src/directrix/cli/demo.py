@@ -119,8 +119,8 @@ def _trainings(train: Queries, valid: Queries, seed: int) -> list[tuple[str, Cal
         return lambda: method(name).ranker(measure=goal, **settings).fit_queries(train, measure=goal)
 
     def auto() -> Ranker:
-        settings = {**_SHORT, "l2": 1e-3, "cg_iter": 10}
-        auto = AutoRanker(goal, settings=settings, models=["linear"], by_query=True, random_state=seed)
+        hyperparameters = {**_SHORT, "l2": 1e-3, "cg_iter": 10}
+        auto = AutoRanker(goal, settings=hyperparameters, models=["linear"], by_query=True, random_state=seed)
         ranker: Ranker = auto.search(train, valid).ranker
         return ranker
 

@@ -9,7 +9,7 @@ import typer
 
 from directrix.cli import options
 from directrix.cli.output import echo, save_report, show
-from directrix.cli.reading import ModelData, check_writable, load_model
+from directrix.cli.reading import ModelOptions, check_writable, load_model
 from directrix.data.formats import inputs
 
 
@@ -32,7 +32,7 @@ def describe_command(
     ] = None,
     report: options.ReportOption = None,
     seed: options.SeedOption = 0,
-    reading: ModelData,
+    reading: ModelOptions,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Print a model card: training, data, measures with intervals, features and known limits."""

@@ -11,7 +11,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.advice import in_shell
 from directrix.cli.output import progress_lines, remark, show
-from directrix.cli.reading import Columns
+from directrix.cli.reading import ColumnOptions
 from directrix.data.formats import inputs
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _EXTRAS = {
     "onnxruntime": "export",
 }
 """Optional packages, and the extras that install them."""
+# Options by which `git describe` prints the whole commit, and never a tag.
 _DESCRIBE = ("--always", "--dirty", "--abbrev=40", "--exclude=*")
 
 
@@ -35,7 +36,7 @@ def doctor_command(
     compile_: Annotated[
         bool, Option("--compile", help="Compile all kernels now and keep them for later runs.")
     ] = False,
-    columns: Columns,
+    columns: ColumnOptions,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Examine data files and the queries they share; without files, show the installation."""

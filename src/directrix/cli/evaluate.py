@@ -11,7 +11,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import remark, show
-from directrix.cli.reading import RankedData, query_classes
+from directrix.cli.reading import RankedOptions, query_classes
 from directrix.errors import InputError, amount
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def evaluate_command(
     ] = False,
     all_judged: options.AllJudgedOption = False,
     system_names: options.NamesOption = None,
-    reading: RankedData,
+    reading: RankedOptions,
     cluster: options.ClusterOption = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
@@ -66,6 +66,7 @@ def evaluate_command(
     topics: Topics = "judged" if all_judged else "own"
     judged = judged_rankings(data, rankings, reading, system_names, topics)
     segments = None if by is None else _segments(by, judged)
+    # Means over different queries cannot be compared, though the table shows them side by side.
     if len({frozenset(ranking.query_ids) for ranking in judged}) > 1:
         counts = ", ".join(f"{ranking.name} {len(ranking.ranked)}" for ranking in judged)
         remark(
@@ -85,6 +86,7 @@ def evaluate_command(
         }
         for name in evaluations[0]
     ]
+    # The columns of the table are those that `_lines` yields for the same options.
     heads = (["convention"] if all_tools else []) + ["name"] + (["query"] if per_query else [])
     heads += [] if by is None else ["segment", "queries"]
     heads += [f"{name}{end}" for name in names for end in ("", *((" low", " high") if intervals else ()))]
@@ -118,6 +120,7 @@ def _evaluated(
     from directrix.measures import evaluation
 
     how: dict[str, Any] = {**ranking.arrays, "per_query": True, "intervals": intervals}
+    # Segments are known by the names of queries, so arrays need these in place of boundaries.
     if segments is not None:
         how["by"] = segments
         if "run" not in how:
@@ -176,6 +179,7 @@ def _figures(values: Evaluation[Any], names: list[str]) -> dict[str, Any]:
 def _lines(result: dict[str, Any], all_tools: bool) -> Iterator[tuple[Any, ...]]:
     prefix = [result["convention"]] if all_tools else []
     for row in result["rows"]:
+        # A single query has no interval, so its cells are empty.
         head, none = [*prefix, row["name"]], dict.fromkeys(row.get("intervals", ()))
         for segment in row.get("segments", ()):
             yield (*head, segment["segment"], segment["queries"], *_cells(segment))

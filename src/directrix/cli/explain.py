@@ -11,7 +11,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.options import Format
 from directrix.cli.output import progress_bar, save_report, show
-from directrix.cli.reading import ModelData, check_writable, load_model, query_classes
+from directrix.cli.reading import ModelOptions, check_writable, load_model, query_classes
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def explain_command(
     ] = None,
     report: options.ReportOption = None,
     seed: options.SeedOption = 0,
-    reading: ModelData,
+    reading: ModelOptions,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Explain what a model depends on, and why a document has its rank.
@@ -82,6 +82,7 @@ def explain_command(
         _check(query, docs, {"--retrain": retrain, "--groups": groups, "--report": report}, valid)
         goal = None if measure is None else parse_measure(measure)
     check_writable(report, model, data, retrain, valid, groups)
+    # Without the package that draws, the report is an error now, and not after the explanation.
     if report is not None:
         from directrix.reports.figures import need_plot
 
@@ -111,6 +112,7 @@ def explain_command(
             seed=seed,
             progress=progress,
         )
+    # People see the most important features, and programs get all of them.
     every = explanation.tables(len(explanation.importance.names))
     show(form, explanation.tables(top), explanation.to_dict(), every[0])
     names = {"model": str(model), "data": str(data)}

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from typer import Option
 
 from directrix.cli import options
 from directrix.cli.options import Missing
 from directrix.cli.output import remark
-from directrix.cli.reading import ModelData, TrainingData, check_writable, load_model
+from directrix.cli.reading import ModelOptions, TrainingData, check_writable, load_model
 from directrix.data.files import readable
 from directrix.data.formats import inputs
 from directrix.errors import InputError
 from directrix.parsing import json_of
 from directrix.registry import TARGETS
 
-Data = TypeVar("Data", bound=TrainingData)
 
-
-def with_missing_of(engine: str | None, reading: Data) -> Data:
+def with_missing_of(engine: str | None, reading: TrainingData) -> TrainingData:
     """Return options that read missing values as an engine reads them, unless ``--missing`` is given."""
     from directrix.export.target import target
 
@@ -56,7 +54,7 @@ def export_command(
             metavar="FILE", help="For elastic: a JSON object with a query of Elasticsearch for each feature."
         ),
     ] = None,
-    reading: ModelData,
+    reading: ModelOptions,
 ) -> None:
     """Write a model in the format of another program, after verifying its scores.
 
@@ -72,11 +70,11 @@ def export_command(
     by_feature = None if queries is None else _queries(queries)
     ranker = load_model(model, check)
     q = None if check is None else reading.read(ranker.model_, check, model)
-    found = write(ranker, output, to=to, check=q, queries=by_feature)
+    verification = write(ranker, output, to=to, check=q, queries=by_feature)
     remark(f"saved: {output} ({output.stat().st_size:,} bytes)")
-    remark(str(found))
-    if found.note:
-        remark(f"note: {found.note}")
+    remark(str(verification))
+    if verification.note:
+        remark(f"note: {verification.note}")
 
 
 def _queries(path: Path) -> Any:

@@ -25,7 +25,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path, PosixPath
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from typer import Option
@@ -35,8 +35,9 @@ from directrix import __version__
 from directrix.cli.advice import message_of
 from directrix.cli.headings import heading_of
 from directrix.cli.limits import Stopped, check_address_space, shortage, stoppable
-from directrix.cli.options import ThreadsOption
+from directrix.cli.options import ThreadsOption, column_option
 from directrix.cli.output import discard_output, remark
+from directrix.data.columns import ROLES
 from directrix.errors import InputError, MissingExtra
 from directrix.registry import COMMANDS
 
@@ -44,7 +45,6 @@ from directrix.registry import COMMANDS
 _GROUPED = {name.split()[1]: name for name in COMMANDS if " " in name}
 _GROUPED |= {"features": "runs features", "text-features": "text features"}
 _WITHOUT_NUMBERS = ("methods_command", "doctor_command")
-_COLUMN = re.compile(r"--[a-z-]+-columns?")
 # Options whose value "-" does not mean standard input: files to write, and the name of a ranking.
 _OUTPUTS = ("output", "report", "thresholds", "page", "test_output", "against")
 
@@ -194,21 +194,24 @@ def _use_threads(n: int | None) -> None:
 def _prepared(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with ``--threads`` that takes ``-`` for a file and runs within its ``--cluster``.
 
-    A parameter whose type is a dataclass is a group of options: one for each of its fields.
+    A parameter whose type is a dataclass is a group of options: one for each role in its annotation, as of
+    `Columns`, and one for each of its fields.
     """
     signature = inspect.signature(command, eval_str=True)
-    groups: dict[str, Any] = {
-        name: p.annotation for name, p in signature.parameters.items() if is_dataclass(p.annotation)
-    }
+    groups: dict[str, tuple[Any, dict[str, str]]] = {}
     parameters = []
     for name, parameter in signature.parameters.items():
+        kind, *roles = get_args(parameter.annotation) or [parameter.annotation]
         options = {name: (parameter.annotation, parameter.default)}
-        if group := groups.get(name):
-            hints = get_type_hints(group, include_extras=True)
-            options = {field.name: (hints[field.name], field.default) for field in fields(group)}
-        parameters += [_parameter(key, kind, default) for key, (kind, default) in options.items()]
+        if is_dataclass(kind):
+            columns = {key: ROLES[key].option[2:].replace("-", "_") for key in (roles or [()])[0]}
+            groups[name] = kind, columns
+            options = {option: (column_option(key), None) for key, option in columns.items()}
+            hints = get_type_hints(kind, include_extras=True)
+            options |= {field: (hints[field], default) for field, default in _fields(kind).items()}
+        parameters += [_parameter(key, hint, default) for key, (hint, default) in options.items()]
     parameters.append(_parameter("threads", ThreadsOption, None))
-    names = {parameter.name for parameter in parameters}
+    offered = {f"--{parameter.name.replace('_', '-')}" for parameter in parameters}
 
     @functools.wraps(command)
     def run(*, threads: int | None, **values: Any) -> None:
@@ -218,22 +221,26 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
         else:
             check_address_space()
         _use_threads(threads)
-        for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        for name, (group, columns) in groups.items():
+            arguments = {field: values.pop(field) for field in _fields(group)}
+            if columns:
+                arguments["texts"] = {key: values.pop(option) for key, option in columns.items()}
+            values[name] = group(**arguments)
         with _on_cluster(values.get("cluster")), _standard_input(values) as replaced:
             try:
                 command(**replaced)
             # A table is read where the command is not known, so the advice may name an option it lacks.
             except InputError as error:
-                text = message_of(error)
-                lacks = [name for name in _COLUMN.findall(text) if name[2:].replace("-", "_") not in names]
-                if not lacks:
-                    raise
-                _fail(re.sub(rf"Type {lacks[0]} NAME(,OTHER)?\.", "Name it so in the file, or add it.", text))
+                _fail(message_of(error, offered))
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
+
+
+def _fields(group: Any) -> dict[str, Any]:
+    """Return the defaults of the options of a group, by name, but those that name columns."""
+    return {field.name: field.default for field in fields(group) if field.name != "texts"}
 
 
 def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:

@@ -13,6 +13,7 @@ import typer
 from typer import Option
 
 from directrix.cli.advice import message_of
+from directrix.data.columns import ROLES
 from directrix.data.formats import inputs
 from directrix.errors import InputError, short_text
 from directrix.parsing import UNREADABLE, parse_literal
@@ -41,6 +42,14 @@ argument = partial(typer.Argument, show_default=False)
 
 option = partial(typer.Option, show_default=False)
 """An option whose help describes its default."""
+
+
+def column_option(key: str) -> Any:
+    """Return the type of the parameter for a column, or for several, by the table of roles."""
+    role = ROLES[key]
+    metavar = "NAME,..." if role.is_list else "NAME"
+    return Annotated[str | None, option(role.option, metavar=metavar, help=role.help)]
+
 
 DataArgument = Annotated[
     Path, argument(metavar="DATA", help=f"Labeled data: {inputs()}; text plain or compressed.")
@@ -123,20 +132,21 @@ def parse_settings(texts: Sequence[str] | None, options: dict[str, str]) -> dict
     Raises `InputError` if a text has no ``=``, a key appears twice, or another option sets the key, as in
     ``options={"random_state": "--seed"}``.
     """
-    settings: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for text in texts or ():
         key, sign, value = text.partition("=")
         if not sign or not key.isidentifier():
             raise InputError(f"--set {short_text(text)}: KEY=VALUE is needed; type e.g. --set alpha=50.")
-        if key in settings:
+        if key in values:
             raise InputError(f"--set {key} is given twice; give it once.")
         if key in options:
             raise InputError(f"--set {key} and {options[key]} set the same value; give only {options[key]}.")
+        # Words that other languages use for Python's constants are understood too.
         try:
-            settings[key] = parse_literal(value)
+            values[key] = parse_literal(value)
         except UNREADABLE:
-            settings[key] = {"true": True, "false": False, "none": None}.get(value.lower(), value)
-    return settings
+            values[key] = {"true": True, "false": False, "none": None}.get(value.lower(), value)
+    return values
 
 
 def comma_separated(texts: Sequence[str] | None) -> list[str]:

@@ -60,6 +60,7 @@ def echo(text: str, *, exact: bool = False, nl: bool = True) -> None:
     if sys.stdout is None:
         raise InputError("standard output is closed, so the result is lost. Type a file after `>`.")
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    # A terminal gets visible characters only, since others could change what it shows.
     is_exact = exact and not sys.stdout.isatty()
     try:
         data = text.encode(encoding) if is_exact else visible(text).encode(encoding, "backslashreplace")

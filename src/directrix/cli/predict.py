@@ -10,7 +10,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.output import write_text
 from directrix.cli.reading import (
-    ModelData,
+    ModelOptions,
     check_model,
     check_writable,
 )
@@ -54,7 +54,7 @@ def predict_command(
             min=0.0, max=1.0, help="For --diversify-column: 1 uses the probability alone, 0 the column alone."
         ),
     ] = 0.7,
-    reading: ModelData,
+    reading: ModelOptions,
 ) -> None:
     """Score every row of a file: one score per line in the order of the file, or a TREC run."""
     from dataclasses import replace

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from directrix.cli.output import remark
-from directrix.cli.reading import RankedData
+from directrix.cli.reading import RankedOptions
 from directrix.data.checks import check_unrepeated
 from directrix.data.columns import OPTIONS, ROLES, SCORES, ColumnNames, find
 from directrix.data.file import DataFile
@@ -100,7 +100,7 @@ def read_scores(path: Path, n_docs: int, data: Path) -> Float64Array:
 def judged_rankings(
     data: Path,
     rankings: list[Path],
-    reading: RankedData,
+    reading: RankedOptions,
     names: list[str] | None = None,
     topics: Topics = "own",
 ) -> list[JudgedRanking]:
@@ -114,7 +114,7 @@ def judged_rankings(
     models = {other.path: read_model(other.path) for other in others if other.is_model}
     file = reading.with_recorded(file, models.values())
     others = [other.with_columns(file.columns) for other in others]
-    if (trec := _read_trec([file, *others])) is not None:
+    if (trec := read_trec([file, *others])) is not None:
         if reading.missing is not None or reading.by_position:
             option = "--by-position" if reading.by_position else "--missing"
             raise InputError(f"{option}: runs and qrels have no features; leave it out.")
@@ -145,12 +145,8 @@ def judged_rankings(
     return judged
 
 
-def read_trec(data: Path, rankings: list[Path], columns: ColumnNames) -> tuple[Qrels, list[Run]] | None:
+def read_trec(files: list[DataFile]) -> tuple[Qrels, list[Run]] | None:
     """Read qrels and runs, text or tables; return None if the first file is labeled data."""
-    return _read_trec([DataFile(path, columns) for path in (data, *rankings)])
-
-
-def _read_trec(files: list[DataFile]) -> tuple[Qrels, list[Run]] | None:
     columns, (data, *rankings) = files[0].columns, with_own_columns(files)
     return _read([data, *rankings], columns) if _are_qrels(data, rankings, columns) else None
 

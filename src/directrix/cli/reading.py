@@ -3,13 +3,13 @@
 A command that reads data takes one of these groups of options. The group returns names of columns, a
 `DataFile` or `Queries`::
 
-    def example_command(*, data: DataArgument, reading: TrainingData) -> None:
+    def example_command(*, data: DataArgument, reading: TrainingOptions) -> None:
         queries = reading.read(data)
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,14 +19,14 @@ from typer import Option
 
 from directrix.cli.options import Missing, option
 from directrix.cli.output import remark
-from directrix.data.columns import DOC, LABELS, QUERY, ROLES, ColumnNames, column_list
+from directrix.data.columns import DOC, LABELS, OPTIONS, QUERY, ROLES, ColumnNames, column_list, some_names
 from directrix.data.file import DataFile
 from directrix.data.files import check_replaceable
 from directrix.data.formats import named
+from directrix.data.matching import match_data, match_features
 from directrix.errors import InputError, short_text
 
 if TYPE_CHECKING:
-    from directrix.clicks.log import Log
     from directrix.data.queries import Queries
     from directrix.rankers.fitted import FittedModel
     from directrix.rankers.inputs import Weights
@@ -39,16 +39,6 @@ RECORDED = ("qid", "label", "doc_id")
 _SHARE = 0.4
 
 
-def _column(key: str) -> Any:
-    """Return the option for a column, or for several, by the table of roles."""
-    role = ROLES[key]
-    return option(
-        role.option,
-        metavar="NAME,..." if role.is_list else "NAME",
-        help=role.help,
-    )
-
-
 MissingOption = Annotated[
     Missing,
     Option(
@@ -56,7 +46,7 @@ MissingOption = Annotated[
         "trees and for `directrix train --scale standard`, log, quantile or minmax."
     ),
 ]
-_ModelMissing = Annotated[
+ModelMissingOption = Annotated[
     Missing | None,
     option(
         "--missing",
@@ -73,93 +63,48 @@ ByPositionOption = Annotated[
 ]
 
 
-def _several(option_name: str, text: str | None) -> tuple[str, ...] | None:
-    """Return the names in the text of an option that names several columns."""
-    names = None if text is None else tuple(filter(None, text.split(",")))
-    if names == ():
-        raise typer.BadParameter(f"{option_name} names no column; type e.g. {option_name} bm25,age.")
-    return names
+DATA = ("qid", "label", "doc_id", "features", "categorical", "excluded")
+"""Roles of the columns of labeled data, as the keys of `ROLES`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Names of the columns of tables."""
+    """Options that name columns, and the names that the user gave.
 
-    qid_column: Annotated[str | None, _column("qid")] = None
-    label_column: Annotated[str | None, _column("label")] = None
-    doc_id_column: Annotated[str | None, _column("doc_id")] = None
-    feature_columns: Annotated[str | None, _column("features")] = None
-    categorical_columns: Annotated[str | None, _column("categorical")] = None
-    exclude_columns: Annotated[str | None, _column("excluded")] = None
+    A command lists the roles in its signature, and `ROLES` has the option and the help of each::
+
+        def example_command(*, columns: Annotated[Columns, ("qid", "label")]) -> None: ...
+    """
+
+    texts: Mapping[str, str | None]
+    """The text of each option by its role; None if it was not given."""
+
+    def by_role(self) -> dict[str, Any]:
+        """Return the names that were given by their roles; for a role of several columns a tuple."""
+        names: dict[str, Any] = {key: text for key, text in self.texts.items() if text is not None}
+        for key, text in names.items():
+            if ROLES[key].is_list:
+                names[key] = tuple(filter(None, text.split(",")))
+                if not names[key]:
+                    name = ROLES[key].option
+                    raise typer.BadParameter(f"{name} names no column; type e.g. {name} bm25,age.")
+        return names
 
     def names(self) -> ColumnNames:
         """Return the names that were given."""
-        return ColumnNames(
-            self.qid_column,
-            self.label_column,
-            self.doc_id_column,
-            _several("--feature-columns", self.feature_columns),
-            _several("--categorical-columns", self.categorical_columns),
-            _several("--exclude-columns", self.exclude_columns),
-        )
+        return ColumnNames(**{key: name for key, name in self.by_role().items() if key in OPTIONS})
 
     def file(self, path: Path) -> DataFile:
         """Return a data file with these columns."""
         return DataFile(path, self.names())
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunColumns(Columns):
-    """Names of the columns of tables, some of which may be runs."""
-
-    score_column: Annotated[str | None, _column("score")] = None
-
-    def names(self) -> ColumnNames:
-        """Return the names that were given."""
-        return replace(super().names(), score=self.score_column)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogColumns:
-    """Names of the columns of a log of clicks."""
-
-    session_column: Annotated[str | None, _column("session")] = None
-    query_column: Annotated[str | None, _column("query")] = None
-    doc_column: Annotated[str | None, _column("doc")] = None
-    position_column: Annotated[str | None, _column("position")] = None
-    clicked_column: Annotated[str | None, _column("clicked")] = None
-    impressions_column: Annotated[str | None, _column("impressions")] = None
-    user_column: Annotated[str | None, _column("user")] = None
-    ranker_column: Annotated[str | None, _column("ranker")] = None
-
-    def read(self, path: Path) -> Log:
-        """Read a log into memory."""
-        from directrix.clicks.log import Log
-
-        return Log.read(path, **{name.removesuffix("_column"): column for name, column in vars(self).items()})
-
-    def features(self, path: Path) -> DataFile:
-        """Return a table of features with these columns, which needs no labels."""
-        names = ColumnNames(qid=self.query_column, doc_id=self.doc_column, has_labels=False)
-        return DataFile(path, names).with_own_columns()
-
-
-@dataclass(frozen=True, kw_only=True)
-class EventColumns:
-    """Names of the columns of events, and of tables that go with them."""
-
-    user_column: Annotated[str | None, _column("user")] = None
-    item_column: Annotated[str | None, _column("item")] = None
-    time_column: Annotated[str | None, _column("time")] = None
-    event_column: Annotated[str | None, _column("event")] = None
-    session_column: Annotated[str | None, _column("session")] = None
-    categorical_columns: Annotated[str | None, _column("categorical")] = None
-
-    def names(self) -> dict[str, Any]:
-        """Return the arguments of `from_interactions` that name columns."""
-        names: dict[str, Any] = {name.removesuffix("_column"): column for name, column in vars(self).items()}
-        categorical = _several("--categorical-columns", names.pop("categorical_columns"))
-        return names | {"categorical": categorical or ()}
+ColumnOptions = Annotated[Columns, DATA]
+RunOptions = Annotated[Columns, (*DATA, "score")]
+EventOptions = Annotated[Columns, ("user", "item", "time", "event", "session", "categorical")]
+LogOptions = Annotated[
+    Columns, ("session", "query", "doc", "position", "clicked", "impressions", "user", "ranker")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +124,6 @@ class TrainingData(Columns):
         40 % of the available memory. Text, and missing values to replace there, raise an `InputError`.
         """
         from directrix.data.memory import available_memory
-        from directrix.rankers.scoring import missing_values
 
         if stream is False or (stream is None and not file.format.is_table):
             return file.queries(self.missing.value)
@@ -187,24 +131,11 @@ class TrainingData(Columns):
         # The size is that in the header: a file that is read may have its rows in any order.
         if stream is None and file.tables.n_bytes <= _SHARE * available:
             return file.queries(self.missing.value)
-        q = file.open()
+        q = file.open(self.missing.value)
         n_bytes = q.n_docs * q.n_features * q.features.dtype.itemsize
-        if self.missing is Missing.zero and missing_values(q):
-            raise InputError(
-                "--missing zero cannot replace values of features that stay on disk; replace them first: "
-                f"`directrix convert {file} new.arrow --missing zero`."
-            )
         taken, free = (f"{size / 1e9:.3g} GB" for size in (n_bytes, available))
         remark(f"note: the features stay in {file}: they take {taken}; {free} of memory are available")
-        return replace(q, missing=self.missing.value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WeightedData(TrainingData):
-    """Options for reading training data with weights; columns of weights are not features."""
-
-    weight_column: Annotated[str | None, _column("weight")] = None
-    query_weight_column: Annotated[str | None, _column("query_weight")] = None
+        return q
 
     def read_weighted(self, path: Path, *, stream: bool | None) -> tuple[Queries, Weights]:
         """Read or open training data, with weights of documents and of queries; None for those not given.
@@ -240,8 +171,9 @@ class WeightedData(TrainingData):
         return self.read_or_open(file, stream=stream if file.format.is_table else None)
 
     def _weight_names(self) -> dict[str, str]:
-        names = {"weight": self.weight_column, "query_weight": self.query_weight_column}
-        return {key: name for key, name in names.items() if name is not None}
+        """Return the names of columns of weights, which are not features, as far as they were given."""
+        names = ((key, self.texts.get(key)) for key in ("weight", "query_weight"))
+        return {key: name for key, name in names if name is not None}
 
     def _without_weights(self, file: DataFile) -> DataFile:
         """Return a file whose columns of weights are not features."""
@@ -279,11 +211,37 @@ def _by_query(weights: Array, q: Queries, path: Path) -> Float64Array:
     return by_query
 
 
+def read_as_trained(
+    read: Callable[[str], Queries], models: Collection[FittedModel], missing: Missing | None
+) -> Queries:
+    """Read data by a function of the meaning of missing values, which is that of the models' training.
+
+    ``missing`` applies only to models whose training data had to be complete; a note says so.
+    """
+    rules = {Missing(saved.missing) for saved in models}
+    if missing is None:
+        # "error" before "nan" before "zero"; without a model nothing uses the features
+        how = min(rules, default=Missing.nan)
+    elif missing is Missing.error:
+        how = missing
+    else:
+        how = min(rules - {Missing.error}, default=missing)
+        if rules - {missing}:
+            trained = ", ".join(sorted(rules))
+            rest = "" if how is missing else f", not {missing.value}"
+            remark(
+                f"note: the model was trained with --missing {trained}; this is --missing {how.value}{rest}"
+            )
+    q = read(how.value)
+    # that of the model is no decision about features that were never missing in its training
+    return q if missing is how or how is Missing.zero else replace(q, missing=Missing.error.value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelData(Columns):
     """Options for reading data for trained models."""
 
-    missing: _ModelMissing = None
+    missing: ModelMissingOption = None
     by_position: ByPositionOption = False
 
     def with_recorded(self, file: DataFile, models: Iterable[FittedModel]) -> DataFile:
@@ -308,51 +266,33 @@ class ModelData(Columns):
                 saved.feature_names or (), saved.categories or (None,) * saved.n_features, strict=True
             )
         }
-        known = file.names
-        features = tuple(name for name in categories if name in known)
-        if not features or "features" in set(known) - set(categories):  # a list, or columns of other names
+        used = {names.qid, names.label, names.doc_id, *QUERY, *DOC, *LABELS, *(names.excluded or ())}
+        others = [name for name in file.names if name not in used - categories.keys()]
+        match = match_features(others, (*categories,), str(path))
+        # One column may hold the list of all features, and columns of other names are taken by position.
+        if not match.columns or "features" in match.surplus:
             return names
-        used = (names.qid, names.label, names.doc_id, *QUERY, *DOC, *LABELS, *categories)
-        surplus = [name for name in known if name not in (*used, *(names.excluded or ()))]
-        _check_lacking([name for name in categories if name not in known], surplus, path, "the model")
-        if surplus:
-            remark(f"note: these columns of {path}, not features of the model, are left out: {some(surplus)}")
-        chosen = tuple(name for name in features if categories[name] or name in (names.categorical or ()))
-        return replace(names, features=features, categorical=chosen or None, excluded=None)
+        if match.lacking:
+            raise InputError(match.problem(str(path), "the model"), _BY_POSITION)
+        if match.surplus:
+            remark(
+                f"note: these columns of {path}, not features of the model, are left out: "
+                f"{some_names(match.surplus)}"
+            )
+        chosen = tuple(name for name in categories if categories[name] or name in (names.categorical or ()))
+        return replace(names, features=tuple(categories), categorical=chosen or None, excluded=None)
 
     def read_for(
         self, models: Collection[FittedModel], file: DataFile, *, has_labels: bool = True
     ) -> Queries:
-        """Read a file of `with_recorded` for models, with missing values treated as in training.
-
-        ``--missing`` applies only to models whose training data had to be complete; a note says so.
-        """
-        rules = {Missing(saved.missing) for saved in models}
-        if self.missing is None:
-            # "error" before "nan" before "zero"; without a model nothing uses the features
-            how = min(rules, default=Missing.nan)
-        elif self.missing is Missing.error:
-            how = self.missing
-        else:
-            how = min(rules - {Missing.error}, default=self.missing)
-            if rules - {self.missing}:
-                trained = ", ".join(sorted(rules))
-                rest = "" if how is self.missing else f", not {self.missing.value}"
-                remark(
-                    f"note: the model was trained with --missing {trained}; this is --missing "
-                    f"{how.value}{rest}"
-                )
-        names = self._with_features(file, models)
-        q = file.with_columns(replace(names, has_labels=has_labels)).queries(how.value)
-        # that of the model is no decision about features that were never missing in its training
-        return q if self.missing is how or how is Missing.zero else replace(q, missing=Missing.error.value)
+        """Read a file of `with_recorded` for models; see `read_as_trained`."""
+        names = replace(self._with_features(file, models), has_labels=has_labels)
+        return read_as_trained(file.with_columns(names).queries, models, self.missing)
 
     def matched(self, q: Queries, saved: FittedModel, path: Path, model: Path) -> Queries:
         """Return the data of ``path`` with the features of the ``model``; see `same_features`."""
         other = f"the model {model}"
-        return same_features(
-            q, saved.n_features, saved.feature_names, path, other, by_position=self.by_position
-        )
+        return same_features(q, saved, path, other, by_position=self.by_position)
 
     def read(self, saved: FittedModel, path: Path, model: Path, *, has_labels: bool = True) -> Queries:
         """Read data for one model, with its features."""
@@ -360,9 +300,10 @@ class ModelData(Columns):
         return self.matched(q, saved, path, model)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankedData(ModelData, RunColumns):
-    """Options for reading the data on which rankings are evaluated."""
+TrainingOptions = Annotated[TrainingData, DATA]
+WeightedOptions = Annotated[TrainingData, (*DATA, "weight", "query_weight")]
+ModelOptions = Annotated[ModelData, DATA]
+RankedOptions = Annotated[ModelData, (*DATA, "score")]
 
 
 def check_model(path: Path, data: Path | None) -> None:
@@ -408,69 +349,37 @@ def check_writable(path: Path | None, *inputs: Path | None) -> None:
 
 
 def same_features(
-    q: Queries, n_features: int, names: Iterable[object] | None, path: Path, other: str, *, by_position: bool
+    q: Queries, trained: Queries | FittedModel, path: Path, other: str, *, by_position: bool
 ) -> Queries:
-    """Return the data of ``path`` with the features of ``other``: the same number, and names if it has any.
+    """Return the data of ``path`` with the features of ``other``, a model or other data, in their order.
 
-    Columns are put into the order of ``names``. With ``by_position`` names are ignored, and the last columns
-    are dropped, or columns of zeros added, until the number is the same.
+    A note names columns that are left out. With ``by_position`` names are ignored, and the last columns are
+    dropped, or columns of zeros added, until the number is the same.
 
-    Raises `InputError` if names or number differ.
+    Raises `InputError` if names are lacking or, without names, the number differs.
     """
-    names = None if names is None else tuple(map(str, names))
+    from directrix.data.queries import take_columns
+
+    names, n_features = trained.feature_names, trained.n_features
     if by_position:
-        if q.n_features > n_features:
-            q = _taken(q, range(n_features), None)
+        q = take_columns(q, range(min(q.n_features, n_features)))
         return replace(replace(q, feature_names=None).widened(n_features), feature_names=names)
-    if names is not None and q.feature_names is not None:
-        more = [name for name in q.feature_names if name not in names]
-        _check_lacking([name for name in names if name not in q.feature_names], more, path, other)
-        if more:
-            remark(f"note: {other} does not use these features of {path}: {some(more)}")
-        if q.feature_names == names:
-            return q
-        place = {name: column for column, name in enumerate(q.feature_names)}
-        return _taken(q, [place[name] for name in names], names)
-    if q.n_features != n_features:
-        raise InputError(
-            f"{path} has {q.n_features} features, {other} has {n_features}"
-            f"{'' if names is None else f' ({some(names)})'}; both must have the same ones. {_BY_POSITION}"
-            + " That adds zeros for the last features, which sparse files leave out."
-            * (q.n_features < n_features)
-        )
+    match = match_data(q, trained)
+    are_named = q.feature_names is not None and names is not None
+    if match.lacking or (match.surplus and not are_named):
+        zeros = "" if are_named or not match.lacking else _ADDS_ZEROS
+        raise InputError(match.problem(str(path), other), _BY_POSITION, *filter(None, [zeros]))
+    if are_named:
+        if match.surplus:
+            remark(f"note: {other} does not use these features of {path}: {some_names(match.surplus)}")
+        return take_columns(q, match.columns)
     if names is not None:
         remark(f"note: the features of {path} have no names and are taken by position, those of {other} have")
     return q
 
 
 _BY_POSITION = "Give data with the same features, or match them by position: --by-position."
-
-
-def _check_lacking(lacks: list[str], more: list[str], path: Path, other: str) -> None:
-    if lacks:
-        also = f" and also has {some(more)}" if more else ""
-        raise InputError(
-            f"{path} does not have the features of {other}: it lacks {some(lacks)}{also}. {_BY_POSITION}"
-        )
-
-
-def _taken(q: Queries, columns: Sequence[int], names: tuple[str, ...] | None) -> Queries:
-    """Return data with some columns of the features, stored as they were: another layout has other bits."""
-    import numpy as np
-
-    if q.held == "file":
-        raise InputError(
-            f"{q.features.source.name}: columns of features that stay in a file cannot be moved or left out; "
-            "type --no-stream, or rewrite the file with the columns of the training data."
-        )
-    features = q.features[:, list(columns)]
-    if isinstance(features, np.ndarray):
-        features = np.ascontiguousarray(features)
-    else:
-        features.sort_indices()
-    categories = None if q.categories is None else tuple(q.categories[column] for column in columns)
-    kept = categories if any(categories or ()) else None
-    return replace(q, features=features, feature_names=names, categories=kept)
+_ADDS_ZEROS = "That adds zeros for the last features, which sparse files leave out."
 
 
 def query_classes(path: Path) -> dict[str, str]:
@@ -523,9 +432,3 @@ def _classes_of_table(file: DataFile, query: str) -> dict[str, str]:
                 f"{file}: query {query} has the segments {of_query[query]} and {segment}; each query has one."
             )
     return of_query
-
-
-def some(names: Iterable[object]) -> str:
-    """Return up to three names as text for messages, and the number of the others."""
-    texts = [repr(str(name)) for name in names]
-    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")

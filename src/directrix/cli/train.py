@@ -20,11 +20,11 @@ from directrix.cli.output import progress_log, remark, show
 from directrix.cli.reading import (
     RECORDED,
     ByPositionOption,
-    WeightedData,
+    WeightedOptions,
     check_writable,
     same_features,
 )
-from directrix.data.columns import RECOGNIZED, ColumnNames
+from directrix.data.columns import RECOGNIZED, ROLES, ColumnNames
 from directrix.data.shards.context import is_on_cluster, is_sharded
 from directrix.errors import InputError, short_text
 
@@ -142,11 +142,11 @@ class SearchOptions:
         constraints = self.constraints()
         by_option = {"random_state": "--seed"} | ({} if self.scale is None else {"scale": "--scale"})
         by_option |= {name: {"bounds": "--nonnegative"}.get(name, "--monotone") for name in constraints}
-        settings = options.parse_settings(self.settings, by_option) | constraints
+        fixed = options.parse_settings(self.settings, by_option) | constraints
         return AutoRanker(
             self.measure,
             method=self.method,
-            settings=settings | ({} if self.scale is None else {"scale": self.scale}),
+            settings=fixed | ({} if self.scale is None else {"scale": self.scale}),
             models=options.comma_separated(self.models) or None,
             by_query=self.by_query,
             folds=self.folds,
@@ -164,23 +164,23 @@ class SearchOptions:
         Without data (`Queries` or shards) no feature is looked up, and the settings name none. Raises
         `InputError` for an option without a feature, or one that the data do not have.
         """
-        settings: dict[str, Any] = {}
+        fixed: dict[str, Any] = {}
         positive, directed = map(options.comma_separated, (self.nonnegative, self.monotone))
         if (self.nonnegative and not positive) or (self.monotone and not directed):
             raise InputError("--nonnegative and --monotone need a feature; type e.g. --monotone=price,-age.")
         if positive:
-            settings["bounds"] = {}
+            fixed["bounds"] = {}
             if queries is not None:
                 is_all = positive == ["all"] and "all" not in (queries.feature_names or ())
                 bounds = {} if is_all else {_feature(f, queries)[0]: (0.0, None) for f in positive}
-                settings["bounds"] = "nonnegative" if is_all else bounds
+                fixed["bounds"] = "nonnegative" if is_all else bounds
         if directed:
             pairs = [] if queries is None else [_feature(f, queries, "--monotone") for f in directed]
-            settings["monotone"] = dict(pairs)
-            if len(settings["monotone"]) < len(pairs):
+            fixed["monotone"] = dict(pairs)
+            if len(fixed["monotone"]) < len(pairs):
                 features = ",".join(directed)
                 raise InputError(f"--monotone {features}: a feature has both directions; give it one.")
-        return settings
+        return fixed
 
 
 def train_command(
@@ -197,7 +197,7 @@ def train_command(
     force: Annotated[bool, Option("--force", help="Replace model.json without -o.")] = False,
     report: _Report = None,
     search: SearchOptions,
-    reading: WeightedData,
+    reading: WeightedOptions,
     by_position: ByPositionOption = False,
     stream: _Stream = None,
     resume: _Resume = False,
@@ -213,8 +213,10 @@ def train_command(
     """
     from directrix.search.search import search as run_search
 
+    # Wrong options are errors before any data are read, which may take minutes.
     with options.usage():
         plan = search.plan()
+    # Only the default file is protected: a user who types -o names the file to replace.
     if output is None:
         output = Path("model.json")
         if output.exists() and not force:
@@ -230,15 +232,14 @@ def train_command(
         return
     if resume:
         raise InputError("--resume continues a training on shards; add --cluster, or leave it out.")
+    # An engine reads missing features in its own way, and the model must be trained on the same values.
     reading = with_missing_of(search.engine, reading)
     queries, weights = reading.read_weighted(train, stream=stream)
+    # Constraints name features, which are known only now.
     plan, validation = plan.with_settings(search.constraints(queries)), None
     if valid is not None:
         validation = reading.read_validation(valid, stream=stream)
-        names = queries.feature_names
-        validation = same_features(
-            validation, queries.n_features, names, valid, str(train), by_position=by_position
-        )
+        validation = same_features(validation, queries, valid, str(train), by_position=by_position)
     run = partial(run_search, plan, queries, validation, weights=weights)
     result = search_and_save(run, search, output, form, start, reading.names())
     if report is not None:
@@ -268,6 +269,7 @@ def search_and_save(
                 return is_stopped()
 
             result = run(progress=progress)
+        # The model records the columns that were named, so that other commands need not be told them again.
         if columns := {key: name for key in RECORDED if (name := getattr(names, key)) is not None}:
             data = {**result.ranker.training_["data"], "columns": columns}
             result.ranker.model_ = result.ranker.model_.recorded(data=data)
@@ -287,7 +289,7 @@ def search_and_save(
 
 
 def _check_shards(
-    train: Path, valid: Path | None, report: Path | None, search: SearchOptions, reading: WeightedData
+    train: Path, valid: Path | None, report: Path | None, search: SearchOptions, reading: WeightedOptions
 ) -> None:
     """Reject options that sharded training does not support, before starting a cluster."""
     if not is_sharded(train):
@@ -298,8 +300,8 @@ def _check_shards(
     if valid is None:
         raise InputError("--cluster needs validation data, a file or a folder of shards: add --valid.")
     values: dict[str, Any] = {"--report": report, "--folds": search.folds}
-    values |= {"--time-budget": search.time_budget, "--weight-column": reading.weight_column}
-    values |= {"--query-weight-column": reading.query_weight_column}
+    values |= {"--time-budget": search.time_budget}
+    values |= {ROLES[key].option: reading.texts[key] for key in ("weight", "query_weight")}
     for option, value in values.items():
         if value is not None:
             raise InputError(f"{option} is not supported on shards; leave it out.")
@@ -365,10 +367,12 @@ def _document(result: SearchResult) -> dict[str, Any]:
 def _feature(text: str, queries: Any, option: str = "--nonnegative") -> tuple[int | str, int]:
     """Name or column of a feature, and its direction."""
     names = queries.feature_names or ()
+    # A minus sign may also be the first letter of a name.
     falls = option == "--monotone" and text.startswith("-") and text not in names
     feature = text[1:] if falls else text
     if feature in names:
         return feature, -1 if falls else 1
+    # Numbers count from 1, and name features only where the data have no names.
     number = int(feature) if not names and feature.isdecimal() and len(feature) < 10 else 0
     if 1 <= number <= queries.n_features:
         return number - 1, -1 if falls else 1

@@ -50,6 +50,7 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     clip: float = 0.1,
     policy: Any = None,
     model: Any = None,
+    missing: str | None = None,
     biased: bool = False,
     alpha: float = 0.05,
     seed: int = 0,
@@ -67,15 +68,16 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     features : as in `training_data`, optional
         Features of the candidates; needed unless all rankers are runs.
     estimators : sequence of str
-        Those of `training_data`, or "self-normalized": "ips" divided by the fraction of the ranker's weights
-        on documents with impressions. For "CTR@k" from randomized lists also "whole-list", "independent",
-        "reward-interaction" and "pseudo-inverse", see `directrix.clicks.slates`. "naive" is always included.
+        Those of `training_data`, "self-normalized" ("ips" over the fraction of the ranker's weights on
+        documents with impressions) and, for "CTR@k" from randomized lists, "whole-list", "independent",
+        "reward-interaction" and "pseudo-inverse" (`directrix.clicks.slates`); "naive" is always included.
     propensities, clip, policy, model, seed
         As in `training_data`.
+    missing : {"nan", "zero"}, optional
+        As in ``predict`` of a ranker.
     biased : bool
         Allow any measure, such as nDCG, with negative gains set to 0; a note says that it is biased.
-    alpha : float in (0, 1)
-        Intervals have confidence 1 - alpha.
+    alpha : float in (0, 1), for intervals of confidence 1 - alpha
 
     Raises
     ------
@@ -109,16 +111,23 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     if not isinstance(rankers, Mapping) or not rankers:
         raise InputError(f'rankers={short_text(rankers)}: names and rankers are needed: {{"new": ranker}}.')
     goal, alpha = _goal_of(measure, is_biased=biased), share(alpha, "alpha")
-    names = tuple(dict.fromkeys(("naive", *([estimators] if isinstance(estimators, str) else estimators))))
-    for name in names:
-        check_choice(name, "estimator", (*ESTIMATORS, "self-normalized", *SLATES))
+    names = _checked_estimators(estimators)
     of_gains = ["ips" if name == "self-normalized" else name for name in names if name not in SLATES]
     settings = settings_of(log, propensities, of_gains, clip, policy, model, seed)
     _check_goal(goal, names, log, settings)
-    result = _evaluated(log, rankers, goal, names, settings, features, alpha)
+    q = None if features is None else documents_of(features, "evaluate", missing)
+    result = _evaluated(log, rankers, goal, names, settings, q, alpha)
     for text in warnings_of(result):
         warn(text, stacklevel=2)
     return result
+
+
+def _checked_estimators(estimators: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of estimators, "naive" first."""
+    names = tuple(dict.fromkeys(("naive", *([estimators] if isinstance(estimators, str) else estimators))))
+    for name in names:
+        check_choice(name, "estimator", (*ESTIMATORS, "self-normalized", *SLATES))
+    return names
 
 
 def _evaluated(
@@ -127,10 +136,9 @@ def _evaluated(
     goal: _Goal,
     names: tuple[str, ...],
     settings: EstimatorSettings,
-    features: Any,
+    q: Queries | None,
     alpha: float,
 ) -> CounterfactualResult:
-    q = None if features is None else documents_of(features, "evaluate")
     pairs = log.pairs if q is None else Pairs.of_queries(q)
     place = np.arange(len(pairs)) if q is None else places_in_log(log.pairs, q)
     targets = {str(name): _target_of(name, ranker, pairs, q) for name, ranker in rankers.items()}
@@ -236,14 +244,17 @@ class _Evaluation(NamedTuple):
         # A document that is no candidate has number -1, which selects the 0 at the end.
         gain, counts, slopes, squares = (np.append(column, 0.0)[target.doc] for column in gains)
         is_shown, is_top = counts > 0.0, weight != 0.0
+        # The value of a query is the sum of its gains by rank, with what clicks without a gain add.
         earned: Any = np.bincount(target.query, weight * gain + base[target.rank - 1], n_queries)
         counted = n * self._denominator(target)
         if self.goal.is_biased:
             earned, counted = self._biased(gains, target, counted)
         elif name == "self-normalized":
+            # The divisor is the share of the weights on documents with impressions, and keeps its total.
             seen = np.bincount(target.query, weight * is_shown, n_queries)
             full = np.bincount(target.query, weight, n_queries)
             counted = n * seen * (counted.sum() / max((n * full).sum(), 1e-300, key=abs))
+        # Each click counts with this factor times its slope; their sums give Kish's effective sample size.
         factor = weight * n[target.query] / np.maximum(counts, 1.0)
         effective = (factor @ slopes) ** 2 / max(factor**2 @ squares, 1e-300)
         of_query = n[target.query] * is_top
@@ -351,6 +362,7 @@ def _target_of(name: Any, ranker: Any, pairs: Pairs, q: Queries | None) -> _Targ
                 f"{column_list(run.query_ids, 3)}; one is needed. Use the same identifiers."
             )
         query, doc, scores = of_query[in_log], pairs.places(of_run)[in_log], run.scores[in_log]
+    # Documents that are no candidates come last among those with the same score.
     order = np.lexsort((np.where(doc < 0, len(pairs), doc), -scores, query))
     query, doc, scores = query[order], doc[order], scores[order].astype(np.float64)
     firsts = run_starts(query)
@@ -370,6 +382,7 @@ def _sessions_of(log: Log, pairs: Pairs, targets: Any) -> Float64Array:
         of_log = np.zeros(len(log.pairs.query_ids))
         np.maximum.at(of_log, cells_of_log // (log.n_positions + 1), np.bincount(of_cell, cells.impressions))
     sessions = np.append(of_log, 0.0)[log.pairs.queries(pairs.query_ids)]
+    # Rankers are compared on the queries that all of them rank.
     for target in targets:
         sessions *= np.bincount(target.query, minlength=len(sessions)) > 0
     if not sessions.any():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -16,9 +17,9 @@ from directrix.clicks.sessions import Pairs, Sessions
 from directrix.data.checks import as_floats, check_unrepeated
 from directrix.data.columns import ColumnNames, column_list
 from directrix.data.file import DataFile
-from directrix.data.frames import arrays_of_queries
 from directrix.data.memory import check_room
-from directrix.data.queries import Queries, filled
+from directrix.data.missing import check_finite, stated
+from directrix.data.queries import Queries, of_frame
 from directrix.data.scale import fit_scale
 from directrix.errors import Advice, InputError, warn
 from directrix.measures.base import RankingMeasure
@@ -33,6 +34,7 @@ from directrix.types import Array, Float64Array, Int64Array
 Estimator = Literal["naive", "ips", "clipped", "policy-aware", "affine", "doubly-robust"]
 ESTIMATORS: tuple[str, ...] = get_args(Estimator)
 
+# Columns of a log that features must not have: a ranker would not know them when it ranks.
 _NOT_FEATURES = ("session", "position", "clicked", "impressions")
 # A warning appears if fewer than this share of the impressions have features.
 _FEW = 0.95
@@ -119,6 +121,7 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
     clip: float = 0.1,
     policy: Any = None,
     model: Any = None,
+    missing: Literal["error", "zero", "nan"] = "error",
     seed: int = 0,
 ) -> Queries:
     r"""Return the documents of a log with features, mean gains as labels, and impressions as counts.
@@ -150,6 +153,8 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
         For "doubly-robust": r^ of each row of ``features``, or an unfitted ranker, trained on policy-aware
         gains of one half of the queries for the other half; isotonic regression turns its scores into r^.
         Default: ridge regression on features that are standardized over all documents.
+    missing : {"error", "zero", "nan"}
+        Meaning of missing values in the features; for `Queries` that state one, theirs.
     seed : int >= 0
         Seed of the halves.
 
@@ -179,7 +184,8 @@ def training_data(  # noqa: PLR0913 - all but the first two are optional
     >>> q.labels, q.counts  # (1 + 0) / 2 and (0 + 1 / .5) / 2
     (array([0.5, 1. ]), array([2., 2.]))
     """
-    q = documents_of(features, "training_data")
+    q = documents_of(features, "training_data", missing)
+    check_finite(q, "the features", allow_missing=True)
     settings = settings_of(log, propensities, [estimator], clip, policy, model, seed)
     shown = impressions_of(log, places_in_log(log.pairs, q), settings.bias, q.n_docs)
     gains = mean_gains(estimator, shown, settings, q)
@@ -215,6 +221,7 @@ def by_clicked_document(q: Queries) -> tuple[Queries, Float64Array]:
     n_rows = int(np.diff(q.qptr)[query].sum())
     check_room(8 * n_rows * q.n_features, f"{n_rows:,} copies of documents", "Give fewer queries.")
     copies = q.take(query)
+    # In its copy of the query, a document has the place that it has in the query itself.
     labels = np.zeros(copies.n_docs)
     labels[copies.qptr[:-1] + chosen - q.qptr[query]] = 1.0
     weight = q.labels[chosen] * (1.0 if q.counts is None else q.counts[chosen])
@@ -284,17 +291,16 @@ def bias_of(log: Log, propensities: Any) -> Bias:
     return Bias(np.asarray(alpha, np.float64), beta, ends=ends)
 
 
-def documents_of(features: Any, where: str) -> Queries:
-    """Return features by document as `Queries`; labels are not needed."""
+def documents_of(features: Any, where: str, missing: str | None) -> Queries:
+    """Return features by document as `Queries`, without labels; ``missing=None`` leaves NaN to rankers."""
     names = ColumnNames(has_labels=False)
     if isinstance(features, Queries):
-        q = features
-    elif isinstance(features, str | os.PathLike):
-        q = DataFile(features, names).queries("nan")
+        q = stated(features, missing or "error")
     else:
-        arrays = arrays_of_queries(features, names)
-        categories = arrays.pop("categories")
-        q = filled(replace(Queries.from_arrays(**arrays, missing="nan"), categories=categories))
+        is_path = isinstance(features, str | os.PathLike)
+        read = DataFile(features, names).queries if is_path else partial(of_frame, features, names)
+        q = read(missing or "nan")
+        q = q if missing else replace(q, missing="error")
     check_unrepeated(q, "features")
     if of_log := [name for name in q.feature_names or () if name in _NOT_FEATURES]:
         raise InputError(
@@ -330,6 +336,7 @@ def impressions_of(log: Log, place: Int64Array, bias: Bias | None, n_docs: int) 
         at = cells.position - 1
     doc = doc_of[pair]
     is_candidate = (doc >= 0) & (n > 0.0)
+    # Queries without any features are left out as a whole, so the share is that of the other queries.
     query, has_features = log.pairs.query, np.zeros(len(log.pairs.query_ids), dtype=bool)
     has_features[query[place[place >= 0]]] = True
     if (share := n[is_candidate].sum() / n[has_features[query[pair]]].sum()) < _FEW:
@@ -359,6 +366,7 @@ def mean_gains(estimator: str, shown: Impressions, settings: EstimatorSettings, 
         relevance = _relevance(shown, settings, q)
         r = relevance[shown.doc]
         offset = r - (alpha * r + beta) * slope
+    # A document without impressions has no clicks, so only a model can tell its gain.
     gain = np.where(shown.counts > 0.0, shown.mean(slope * shown.clicks + offset), relevance)
     return Gains(gain, shown.counts, shown.sum(slope), shown.sum(slope**2))
 
@@ -402,6 +410,7 @@ def _relevance(shown: Impressions, settings: EstimatorSettings, q: Queries | Non
     if model is not None:
         ranker = clone(model)
     else:
+        check_finite(q, "the features", allow_missing=True)
         # The scale is that of all documents; features that hardly vary among shown ones have little weight.
         ranker = LinearRanker(Regression(target="labels"), l2=_RIDGE)
         q = q.scaled(fit_scale("standard", q.features))

@@ -166,6 +166,8 @@ class Log(ShowsTables):
             return
         size, click = np.diff(self.content.ptr), self.content.click
         clicks = np.add.reduceat(click.astype(np.int64), self.content.ptr[:-1])
+        # People sometimes click all but one document; robots click all. So sessions with every click are
+        # suspicious only where they outnumber the others.
         robots, nearly = ((size >= _ROBOT) & (clicks == size - missing) for missing in (0, 1))
         position = self.content.position
         rates = np.bincount(position, click) / np.maximum(np.bincount(position), 1)

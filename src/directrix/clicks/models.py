@@ -273,6 +273,7 @@ class DBN(SDBN):
             self.trace_.append(value + log_prior(self.prior, *rates))
             if len(self.trace_) > 1 and self.trace_[-1] - self.trace_[-2] < self.tol * len(log.sessions.pair):
                 return
+            # The sums are clicks and examinations, then satisfactions and the clicks that could satisfy.
             self.attraction_, self.satisfaction_ = self.rate(sums[0], sums[1]), self.rate(sums[2], sums[3])
             self.perseverance_ = float(self.rate(on, trials))
         self.check_converged(converged=False)

@@ -24,6 +24,7 @@ from directrix.types import Array, Float64Array, Int64Array
 
 # Credits that differ by less are a tie. Marginalized credits are sums of fractions, which rounding separates.
 _EQUAL = 1e-9
+# Samples of users for an interval by the bootstrap.
 _N_RESAMPLES = 10_000
 Interval = Literal["bootstrap", "delta"]
 _INTERVALS = {"bootstrap": "percentiles of samples of users", "delta": "the delta method and Student's t"}
@@ -342,6 +343,7 @@ def _contrasting(interval: Any, alpha: Any, seed: Any) -> Callable[..., Contrast
         # The ranker with fewer users limits the degrees of freedom.
         users = int((sums[:, :, 1] > 0.0).sum(axis=0).min())
         error, (low, high), p, least = math.nan, (math.nan, math.nan), math.nan, _least_p(sums)
+        # The delta method: the error of a ratio is that of the mean of its linearized deviations by user.
         if users > 1:
             influence = (sums[:, :, 0] - ratios * sums[:, :, 1]) / sums[:, :, 1].sum(axis=0)
             error = scale * math.sqrt(float((np.diff(influence) ** 2).sum()) * n_users / (n_users - 1))
@@ -372,6 +374,8 @@ def _least_p(sums: Float64Array) -> float:
     """Return twice the chance of the observed values, if a random ranker of the user's had them."""
     from scipy.special import gammaln
 
+    # A user of both rankers may have either sign of the difference by chance. Among users of one ranker,
+    # those with the same value can be exchanged, so only the users with other values count.
     values = _ratios(sums)
     is_of = ~np.isnan(values)
     differs = int((np.abs(values[:, 0] - values[:, 1]) > _EQUAL).sum())

@@ -13,7 +13,9 @@ from directrix.clicks.expectation import GroupCounts, maximize, one_pass
 from directrix.clicks.log import ALL_CLICKED, Log, moves
 from directrix.clicks.sessions import Cells, Pairs
 from directrix.data.memory import check_room
+from directrix.data.missing import check_finite
 from directrix.data.queries import Queries, need_queries
+from directrix.data.scale import Scale
 from directrix.data.sparse import dense
 from directrix.errors import Advice, InputError, MissingExtra, amount, warn
 from directrix.parameters import check_choice, seed_number, whole
@@ -149,7 +151,7 @@ def propensities(
     log : Log, with sessions or counts
     method : str
     features : Queries, optional
-        Features of all documents of the log, for "regression-em"; documents are matched by identifiers.
+        Of all documents of the log, by identifiers, for "regression-em"; missing ones count as the mean.
     n_positions : int >= 2, optional
         Number of positions, from the first, such as those that were randomized; default: all.
     n_resamples, seed : int >= 20, int >= 0
@@ -545,6 +547,7 @@ class _Regression(_Counts):
                 Advice("features"),
             )
         need_queries(features, "propensities(features=)")
+        check_finite(features, "the features", allow_missing=True)
         shown = np.unique(cells.pair)
         rows = Pairs.of_queries(features).places(pairs)[shown]
         if (n := int((rows < 0).sum())) > 0:
@@ -554,9 +557,8 @@ class _Regression(_Counts):
                 f"query {pairs.query_ids[pairs.query[bad]]!r}; each needs a row with the same identifiers."
             )
         X = dense(features.features[rows]).astype(np.float64)
-        spread = X.std(axis=0)
-        X = (X - X.mean(axis=0))[:, spread > 0.0] / spread[spread > 0.0]
-        self._X = np.column_stack([np.ones(len(X)), X])
+        X = Scale.fit("standard", X).apply(X, np.array([0, len(X)]))
+        self._X = np.column_stack([np.ones(len(X)), X[:, X.any(axis=0)]])
         super().__init__(cells, pairs, np.searchsorted(shown, cells.pair), len(shown))
         self._start = np.zeros(self._X.shape[1]), np.full(k, 0.5)
 

@@ -23,6 +23,7 @@ _Content = tuple[Pairs, Sessions | Cells]
 _LAST = 2**15 - 1
 _FIX = "Correct or drop such rows"
 _COLUMNS = (*("query", "doc", "position", "clicked"), *("session", "impressions"))
+# Columns of identifiers, with the word that messages use for each.
 _KINDS = {"query": "query", "doc": "document", "session": "session", "user": "user", "ranker": "ranker"}
 _OF_ROWS = ("propensity", "examination")
 _OF_SESSIONS = ("user", "ranker", "time", *_OF_ROWS)
@@ -217,6 +218,7 @@ def _sessions(
             f"once. {fix}, or give each result page its own session identifier."
         )
 
+    # Neighboring rows of a session tell, because all its rows are next to each other now.
     for key in ("query", "user", "ranker"):
         if key in rows and len(other := np.flatnonzero(np.diff(rows[key][order]) * (np.diff(session) == 0))):
             reject(other[0], other[0] + 1, f"another {key} than")
@@ -226,6 +228,7 @@ def _sessions(
             same, fix = same[is_repeated], f"Drop repeated rows, {n:,} here"
             reject(same[0], same[0] + 1, "the same document and position as", fix)
         reject(same[0], same[0] + 1, "the same position as", "Let positions of page 2 follow those of page 1")
+    # Sorted by document within sessions, equal documents are neighbors too.
     by_pair = np.argsort(session * (int(pair.max()) + 1) + pair, kind="stable")
     if len(same := np.flatnonzero((np.diff(pair[by_pair]) == 0) & (np.diff(session[by_pair]) == 0))):
         reject(by_pair[same[0]], by_pair[same[0] + 1], "the same document as")

@@ -55,6 +55,7 @@ class Pairs:
         if others is self:
             return np.arange(len(self))
         out = np.full(len(others), -1, dtype=np.int64)
+        # Documents are looked up query by query, so that only one table is in memory at a time.
         for i, q in enumerate(self.queries(others.query_ids)):
             if q >= 0:
                 docs = self.doc_ids[self.qptr[q] : self.qptr[q + 1]]

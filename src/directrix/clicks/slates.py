@@ -130,6 +130,8 @@ def _pseudo_inverse(slates: Slates, match: Array) -> Float64Array:
         lists = scipy.sparse.csr_array((np.ones(len(number)), (session, number)), shape)
         wanted = np.zeros(len(places))
         wanted[number[match[rows]]] = 1.0
+        # Gamma tells how often two places are in the same list. Each list fills every position, so the rows
+        # of Gamma are dependent, and it has only a pseudo-inverse.
         gamma = (lists.T @ lists).toarray() / shape[0]
         factors[rows] = (lists @ (np.linalg.pinv(gamma, rcond=1e-10, hermitian=True) @ wanted))[session]
     return factors

@@ -33,6 +33,7 @@ def write_log(log: Log, path: str | os.PathLike[str]) -> None:
         raise InputError(f"{target}: logs are written as Parquet or CSV; name it {target.stem}.parquet.")
     pa = import_arrow()
 
+    # Arrow repeats names by their numbers, which takes less memory than a list of texts.
     def named(names: object, numbers: object) -> object:
         texts = pa.array(list(map(str, names)), pa.string())  # type: ignore[call-overload]
         return pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), texts).dictionary_decode()

@@ -32,6 +32,8 @@ class Processes(Driver):
 
     def answers(self, task: Task) -> dict[Span, Any]:
         """Return the partial results of all processes."""
+        from concurrent.futures.process import BrokenProcessPool
+
         documents = [task.shards[number].documents for number in task.numbers]
         room = int(ROOM * available_memory() / self.n_workers)
         threads = max(1, get_threads() // self.n_workers)
@@ -41,7 +43,21 @@ class Processes(Driver):
         }
         answers: dict[Span, Any] = {}
         for _ in range(_ATTEMPTS):
-            wanted = self._asked(wanted, answers)
+            futures = {}
+            for worker, task in wanted.items():
+                try:
+                    futures[worker] = self._pools[worker].submit(task)
+                except BrokenProcessPool:
+                    # The process died after its last answer.
+                    self._restart(worker)
+                    futures[worker] = self._pools[worker].submit(task)
+            # The tasks of processes that die are what the next attempt asks for.
+            for worker, future in futures.items():
+                try:
+                    answers.update(future.result())
+                    del wanted[worker]
+                except BrokenProcessPool:
+                    self._restart(worker)
             if not wanted:
                 return answers
         shards = ", ".join(str(number) for number in next(iter(wanted.values())).numbers)
@@ -50,26 +66,6 @@ class Processes(Driver):
             "or because it was killed. Use fewer processes, or smaller shards: "
             "directrix.write_shards(data, folder, n_shards=...)."
         )
-
-    def _asked(self, wanted: dict[int, Task], answers: dict[Span, Any]) -> dict[int, Task]:
-        """Ask each process, add to the answers, and return the tasks of those that died."""
-        from concurrent.futures.process import BrokenProcessPool
-
-        futures, lost = {}, {}
-        for worker, task in wanted.items():
-            try:
-                futures[worker] = self._pools[worker].submit(task)
-            except BrokenProcessPool:
-                # The process died after its last answer.
-                self._restart(worker)
-                futures[worker] = self._pools[worker].submit(task)
-        for worker, future in futures.items():
-            try:
-                answers.update(future.result())
-            except BrokenProcessPool:
-                lost[worker] = wanted[worker]
-                self._restart(worker)
-        return lost
 
     def _restart(self, worker: int) -> None:
         self._pools[worker].shutdown(wait=False)

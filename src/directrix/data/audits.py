@@ -19,7 +19,8 @@ import numpy as np
 from directrix.data.checks import repeated_documents
 from directrix.data.columns import column_list
 from directrix.data.grouping import run_starts
-from directrix.data.queries import Queries, need_queries
+from directrix.data.matching import match_data
+from directrix.data.queries import Queries, need_queries, take_columns
 from directrix.data.sparse import column_reader, dense
 from directrix.errors import Advice, InputError, amount
 from directrix.types import Array
@@ -40,6 +41,8 @@ class FileAudit:
     n_docs: int
     n_queries: int
     n_features: int
+    difference: str
+    """How the features differ from those of the first file; empty if they do not."""
     docs_per_query: tuple[int, float, int]
     """Smallest, mean, largest."""
     labels: dict[str, int]
@@ -105,11 +108,6 @@ class Audit:
                 )
         for file in self.files:
             out += _remarks(file)
-        widths = {file.n_features for file in self.files}
-        if len(widths) > 1:
-            out.append(
-                f"the files have different numbers of features ({', '.join(map(str, sorted(widths)))})."
-            )
         return out
 
 
@@ -142,9 +140,18 @@ def audit(files: Mapping[str, Queries]) -> Audit:
     facts, hashes = [], {}
     if not isinstance(files, Mapping):
         raise InputError(f"audit got a {type(files).__name__}; type audit({{'train': q}}), names to Queries.")
+    original = next(iter(files.items()), None)
     for name, q in files.items():
         need_queries(q, "audit")
-        fact, hashes[name] = _look(name, q)
+        difference = ""
+        if original is not None and q is not original[1]:
+            match = match_data(q, original[1])
+            if match.lacking or match.surplus:
+                difference = match.problem(name, original[0])
+            else:
+                # Rows of two files are compared by hashes, which depend on the order of the columns.
+                q = take_columns(q, match.columns)
+        fact, hashes[name] = _look(name, q, difference)
         facts.append(fact)
     overlaps = []
     for (first, a), (second, b) in combinations(files.items(), 2):
@@ -159,7 +166,7 @@ def audit(files: Mapping[str, Queries]) -> Audit:
     return Audit(tuple(facts), tuple(overlaps))
 
 
-def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
+def _look(name: str, q: Queries, difference: str) -> tuple[FileAudit, Array]:
     sizes = np.diff(q.qptr)
     docs_per_query = (int(sizes.min()), float(sizes.mean()), int(sizes.max())) if len(sizes) else (0, 0.0, 0)
     highest = np.maximum.reduceat(q.labels, q.qptr[:-1]) if q.n_queries else np.empty(0)
@@ -179,6 +186,7 @@ def _look(name: str, q: Queries) -> tuple[FileAudit, Array]:
         n_docs=q.n_docs,
         n_queries=q.n_queries,
         n_features=q.n_features,
+        difference=difference,
         docs_per_query=docs_per_query,
         labels={f"{value:g}": count for value, count in q.label_counts.items()},
         queries_without_relevant=int((highest == 0).sum()),
@@ -246,7 +254,7 @@ def _mix(bits: Array, place: Array) -> Array:
 
 
 def _remarks(file: FileAudit) -> list[str]:
-    out: list[str] = []
+    out: list[str] = [file.difference] if file.difference else []
     if file.missing_values:
         out.append(Advice("doctor-missing", file=f"{file.name}: {file.missing_values} values are missing."))
     if file.queries_with_one_label == file.n_queries:

@@ -34,16 +34,6 @@ def generator(seed: Any) -> np.random.Generator:
         raise InputError(f"seed={seed!r}; an integer >= 0 is needed. Type e.g. seed=0.") from error
 
 
-MISSING = ("error", "zero", "nan")
-"""Meanings of missing values: an error, 0, or NaN."""
-
-
-def check_missing(missing: Any) -> None:
-    """Raise `InputError` unless it is "error", "zero" or "nan"."""
-    if missing not in MISSING:
-        raise InputError(f"missing={missing!r}; choose 'error', 'zero' or 'nan'.")
-
-
 def check_shape(values: Any, n: int, name: str) -> None:
     """Reject an array, or tuple, whose shape is not ``(n,)``; None passes."""
     shape: Any = (len(values),) if isinstance(values, tuple) else getattr(values, "shape", None)

@@ -199,6 +199,7 @@ def roles_of(columns: Sequence[Any], names: ColumnNames, what: str, call: str) -
     doc_id = find(columns, "doc_id", names.doc_id, what, call, optional=True)
     if names.features is None:
         excluded = (find(columns, "excluded", name, what, call) for name in names.excluded or ())
+        # A second column of queries or documents, such as names next to numbers, is not a feature.
         used = (qid, label, doc_id, *QUERY, *DOC, *excluded)
         features = tuple(name for name in columns if name not in used and not INDEX.fullmatch(str(name)))
     else:
@@ -235,19 +236,33 @@ def find(
                 f"{what}: columns are separated by {other!r}; CSV needs ',' (and decimal points), TSV a tab. "
                 "Write it again, e.g. frame.to_csv(path, index=False)."
             )
-        # The cutoff of one half finds names with a wrong letter, and leaves out others.
-        near = difflib.get_close_matches(str(asked), list(map(str, columns)), n=1, cutoff=0.5)
+        near = "" if asked is None else nearest(asked, columns)
         raise InputError(
             f"{what}: there is no column {in_words(map(str, wanted), 'or')}; "
-            f"{f'did you mean {near[0]!r}? The' if asked is not None and near else 'the'} columns are "
-            f"{column_list(columns)}.",
+            f"{f'did you mean {near!r}? The' if near else 'the'} columns are {column_list(columns)}.",
             Advice("columns" if ROLES[key].is_list else "column", call=call, key=key),
         )
-    if (times := list(columns).count(name)) > 1:
-        raise InputError(
-            f"{what}: {times} columns have the name {name!r}; one is needed. Rename or leave out the others."
-        )
+    # Frames of pandas, and files, may repeat a name.
+    check_unique([other for other in columns if other == name], what)
     return name
+
+
+def nearest(name: Any, known: Iterable[Any]) -> str:
+    """Return the name most like another one, in any case of the letters; empty if none is like it."""
+    names = {str(other).casefold(): str(other) for other in known}
+    # 0.5 is the least similarity of a suggestion, on difflib's scale from 0 to 1.
+    near = difflib.get_close_matches(str(name).casefold(), names, n=1, cutoff=0.5)
+    return names[near[0]] if near else ""
+
+
+def check_unique(names: Sequence[Any], what: str) -> None:
+    """Raise `InputError` if two columns have the same name."""
+    if len(set(names)) < len(names):
+        twice = first_repeated(names)
+        raise InputError(
+            f"{what}: {names.count(twice)} columns have the name {twice!r}; one is needed. Rename or leave "
+            "out the others."
+        )
 
 
 def feature_names(names: Iterable[object] | None, n_features: int) -> tuple[str, ...] | None:
@@ -297,3 +312,9 @@ def column_list(names: Iterable[Any], most: int = 20) -> str:
     texts = [str(name) or "''" for name in names]
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
+
+
+def some_names(names: Iterable[object]) -> str:
+    """Return up to three names as text for messages, and the number of the others."""
+    texts = [repr(str(name)) for name in names]
+    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")

@@ -232,7 +232,7 @@ class DataFile:
         self._release()
         return queries
 
-    def open(self) -> Queries:
+    def open(self, missing: str = "error") -> Queries:
         """Open a table whose features stay in the file.
 
         Raises `InputError` for text, whose rows have no fixed positions in the file.
@@ -243,7 +243,7 @@ class DataFile:
                 "first, and give the new file.",
                 Advice("convert", old=self, new=self.path.with_suffix(".arrow")),
             )
-        queries: Queries = self._read(self.format.opener)
+        queries: Queries = self._read(self.format.opener, missing=missing)
         return queries
 
     def blocks(self, missing: str) -> Iterable[Queries]:

@@ -65,6 +65,7 @@ class Format:
 
     def is_named(self, path: Path) -> bool:
         """Return whether a file name has an ending of this format; text may be compressed."""
+        # Tables are compressed within their files.
         return (path if self.is_table else without_compression(path)).suffix in self.suffixes
 
     def check_names(self, path: Path, columns: ColumnNames) -> None:
@@ -78,6 +79,7 @@ class Format:
     @contextlib.contextmanager
     def writing(self, path: Path) -> Iterator[Callable[[Queries], None]]:
         """Open a file that takes `Queries`, block by block; it appears if the block ends without error."""
+        # A table has a writer of its own, and text is any number of lines.
         if self.writer:
             with load_reader(self.writer)(path) as add:
                 yield add
@@ -110,8 +112,11 @@ COLUMNS = Format(
     reader="tables.read:read_table",
     has_names=True,
 )
+# Responses have no ending of their own, and are recognized by their content.
 RESPONSES = Format("logged features of engines", (), ("responses",), reader="responses:read_responses")
+# Judgments are read as `Qrels` and not as data, so data are only written in this format.
 QRELS = Format("TREC qrels", (".qrels",), ("qrels",), lines="trec.runs:qrels_lines")
+# A name without an ending is LETOR text too.
 LETOR = Format(
     "LETOR / svmlight",
     (".txt", ".letor", ".dat", ".svm", ".svmlight", ".libsvm", ""),

@@ -9,7 +9,7 @@ CSR, with categories as the positions of their names:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from numbers import Number
 from typing import Any
@@ -19,16 +19,15 @@ import numpy as np
 from directrix.data.checks import (
     as_array,
     check_indices,
-    check_missing,
     floats_of,
-    has_finite_sum,
     is_empty,
     unmasked,
 )
-from directrix.data.columns import ColumnNames, check_names, column_list, feature_label, roles_of
+from directrix.data.columns import ColumnNames, check_names, check_unique, column_list, roles_of
 from directrix.data.grouping import plain_identifier
-from directrix.data.sparse import cell_of, entries
-from directrix.errors import NO_ITEMS, Advice, InputError, first_repeated, short_text
+from directrix.data.matching import match_features
+from directrix.data.missing import check_cells
+from directrix.errors import NO_ITEMS, Advice, InputError, short_text
 from directrix.types import Array, Float64Array, is_sparse
 
 Categories = tuple[tuple[str, ...] | None, ...]
@@ -103,16 +102,23 @@ def are_dicts(rows: Any) -> bool:
     return isinstance(rows, list | tuple) and bool(rows) and is_dict(rows[0])
 
 
-def columns_of_rows(rows: Any, first: Iterable[Any]) -> dict[Any, list[Any]]:
-    """Return the columns of a list of dicts, those of ``first`` first, None for a key that a row lacks."""
+def columns_of_rows(rows: Any, trained: Sequence[Any] = ()) -> dict[Any, list[Any]]:
+    """Return the columns of a list of dicts, first those ``trained`` on, None for a key that a row lacks.
+
+    Raises `InputError` if a row is no dict, or has a name that is not among those trained on, if there are
+    any.
+    """
     other = next((place for place, row in enumerate(rows) if not is_dict(row)), None)
     if other is not None:
         raise InputError(
             f"row {other} is {short_text(rows[other])}, and row 0 a dict; all rows must be dicts, from the "
             "names of features to values."
         )
-    names = dict.fromkeys([*first, *(name for row in rows for name in row)])
-    return {name: [row.get(name) for row in rows] for name in names}
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    match = match_features(names, trained)
+    if trained and match.surplus:
+        raise InputError(match.problem("the rows", "the training data"), "Rename them, or leave them out.")
+    return {name: [row.get(name) for row in rows] for name in trained or names}
 
 
 def is_frame(values: Any) -> bool:
@@ -165,6 +171,29 @@ def names_of(frame: Any) -> list[Any]:
         return list(frame)
     table = _narwhals(frame)
     return [] if table is None else list(table.collect_schema().names())
+
+
+def text_names(values: Any) -> list[Any]:
+    """Return the names of the columns of a frame or a dict; none if all are numbers, as in scikit-learn."""
+    names = names_of(values)
+    return names if any(isinstance(name, str) for name in names) else []
+
+
+def by_name(X: Any, wanted: Sequence[str], what: str, remedy: str) -> Any:
+    """Return a frame or dict with the columns of the training data in their order.
+
+    Anything else, and a frame whose columns are only numbered, is taken by position and returned unchanged.
+    Raises `InputError` with this ``remedy`` if columns are lacking or surplus.
+    """
+    names = list(X) if is_dict(X) else text_names(X)
+    if not names or not wanted:
+        return X
+    match = match_features(names, wanted)
+    if match.lacking or match.surplus:
+        raise InputError(match.problem(what, "the training data"), remedy)
+    if match.columns == tuple(range(len(names))):
+        return X
+    return {name: X[name] for name in wanted} if is_dict(X) else _narwhals(X).select(*wanted).to_native()
 
 
 def cells_of(column: Any) -> list[Any]:
@@ -279,12 +308,8 @@ def _narwhals(values: Any, what: str = "the frame") -> Any:
         return None
     except narwhals.exceptions.DuplicateError:
         # Arrow has an attribute `columns` too, but it holds the columns themselves.
-        names = list(getattr(values, "column_names", values.columns))
-        twice = first_repeated(names)
-        raise InputError(
-            f"{what}: {names.count(twice)} columns have the name {twice!r}; one is needed. Rename or leave "
-            "out the others."
-        ) from None
+        check_unique(list(getattr(values, "column_names", values.columns)), what)
+        raise
 
 
 def check_features(X: Any, missing: str) -> Any:
@@ -293,47 +318,9 @@ def check_features(X: Any, missing: str) -> Any:
     float32 and float64 are kept, and other numbers become float64. The input is never changed. NaN is an
     error, or is kept ("zero", "nan"); infinite values are errors.
     """
-    check_missing(missing)
     features: Any = _csr(X) if is_sparse(X) else _dense(X)
     check_cells(features, missing, names_of(X), "row {}".format)
     return features
-
-
-def check_cells(
-    features: Any, missing: str, names: Sequence[Any], place: Callable[[int], str], among: str = ""
-) -> None:
-    """Raise `InputError` at the first feature that is infinite, or missing if that is an error.
-
-    ``among`` names the rows if there are others.
-    """
-    values = entries(features)
-    # A finite sum proves that all values are finite, and needs no memory for a mask.
-    if has_finite_sum(values):
-        return
-    bad = ~np.isfinite(values) if missing == "error" else np.isinf(values)
-    if not bad.any():
-        return
-    entry = int(np.argmax(bad))
-    (row, column), value = cell_of(features, entry), values.ravel()[entry].item()
-    raise InputError(
-        f"features: {value} at {place(row)}, {feature_label(column, names)}; finite numbers are needed "
-        f"(values that are NaN or infinite{among}: {int(bad.sum()):,}).",
-        Advice("missing-values") if np.isnan(value) else Advice("clip-column", column=column),
-    )
-
-
-def zeros_for_missing(features: Any, categories: Categories | None) -> Any:
-    """Return features with 0 for NaN, or the same object without NaN; a missing category stays NaN."""
-    values: Any = entries(features)
-    if has_finite_sum(values):
-        return features
-    gaps = np.isnan(values)
-    if categories is not None:
-        gaps[:, [names is not None for names in categories]] = False
-    values = np.where(gaps, values.dtype.type(0.0), values)
-    if values.ndim == 2:
-        return values
-    return type(features)((values, features.indices, features.indptr), shape=features.shape)
 
 
 def _csr(X: Any) -> Any:

@@ -42,7 +42,17 @@ def group_by_query(qid: Any) -> tuple[Int64Array, Int64Array, tuple[Hashable, ..
             f"qid is the text {qid!r}; one identifier per row is needed. For a column of a frame type "
             f"qid=frame[{qid!r}]."
         )
-    values = qid if isinstance(qid, list | tuple | np.ndarray) else _as_sequence(qid)
+    values = qid
+    if not isinstance(qid, list | tuple | np.ndarray):
+        values = np.asarray(qid) if hasattr(qid, "__array__") else np.empty(())
+        # Anything else with items becomes a list of them, such as a range or a generator.
+        if values.ndim == 0:
+            try:
+                values = list(qid)
+            except NO_ITEMS as error:
+                raise InputError(
+                    f"qid is {qid!r}; a sequence with one identifier per row is needed, e.g. qid=[1, 1, 2]."
+                ) from error
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise InputError(
             f"qid has shape {values.shape}; one identifier per row is needed. Type numpy.ravel(qid)."
@@ -143,18 +153,6 @@ def rows_of(starts: Int64Array, lengths: Int64Array) -> Int64Array:
     total = int(ends[-1]) if len(ends) else 0
     rows: Int64Array = np.arange(total, dtype=np.int64) + np.repeat(starts - (ends - lengths), lengths)
     return rows
-
-
-def _as_sequence(qid: Any) -> Any:
-    array = np.asarray(qid) if hasattr(qid, "__array__") else None
-    if array is not None and array.ndim > 0:
-        return array
-    try:
-        return list(qid)
-    except NO_ITEMS as error:
-        raise InputError(
-            f"qid is {qid!r}; a sequence with one identifier per row is needed, e.g. qid=[1, 1, 2]."
-        ) from error
 
 
 def _group_array(values: Array) -> tuple[Int64Array, Int64Array, tuple[Hashable, ...]]:

@@ -11,7 +11,7 @@ take::
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,10 +36,10 @@ from directrix.data.frames import (
     by_column,
     check_features,
     encoded,
-    names_of,
-    zeros_for_missing,
+    text_names,
 )
 from directrix.data.grouping import copied_rows, document_ids, rows_by_query, rows_of, run_starts
+from directrix.data.missing import filled
 from directrix.data.sparse import arrays_of
 from directrix.data.stored import Flaw, blocks, flaws_of
 from directrix.errors import Advice, InputError, amount, short_text
@@ -249,8 +249,8 @@ class Queries:
         >>> q.query_ids, q.qptr, q.labels
         (('b', 'a'), array([0, 2, 3]), array([1., 2., 0.]))
         """
-        names = names_of(X) or None if feature_names is None else feature_names
         # Names are read first, because encoding turns a frame with categories into a dict.
+        names = text_names(X) or None if feature_names is None else feature_names
         X, by_name = encoded(X)
         categories = by_column(by_name, list(X)) if by_name else None
         features = check_features(X, missing)
@@ -314,10 +314,7 @@ class Queries:
         >>> q.labels, q.feature_names
         (array([0., 1.]), ('bm25',))
         """
-        arrays = arrays_of_queries(frame, ColumnNames.of(qid, label, doc_id, features, categorical))
-        categories = arrays.pop("categories")
-        q = cls.from_arrays(**arrays, missing="nan" if missing == "zero" else missing)
-        return filled(replace(q, categories=categories, missing=missing))
+        return of_frame(frame, ColumnNames.of(qid, label, doc_id, features, categorical), missing)
 
     def take(self, queries: Any) -> Queries:
         """Return the given queries (positions, in the order given) as new `Queries`.
@@ -399,6 +396,14 @@ class Queries:
         return out
 
 
+def of_frame(frame: Any, names: ColumnNames, missing: Any) -> Queries:
+    """Return a frame with columns of these names as queries; see `Queries.from_frame`."""
+    arrays = arrays_of_queries(frame, names)
+    categories = arrays.pop("categories")
+    q = Queries.from_arrays(**arrays, missing="nan" if missing == "zero" else missing)
+    return filled(replace(q, categories=categories, missing=missing))
+
+
 def need_queries(value: Any, where: str) -> None:
     """Raise `InputError` unless this is `Queries`; ``where`` is the function that received it."""
     if not isinstance(value, Queries):
@@ -427,12 +432,6 @@ def frozen_features(features: Any) -> Any:
     return out
 
 
-def filled(q: Queries) -> Queries:
-    """Return queries with 0 for missing values if they were read with "zero", and others unchanged."""
-    zeros = zeros_for_missing(q.features, q.categories) if q.missing == "zero" else q.features
-    return q if zeros is q.features else replace(q, features=zeros)
-
-
 def rows_as_queries(
     first: int,
     features: Array,
@@ -447,3 +446,31 @@ def rows_as_queries(
     ids = tuple(qids[starts].tolist())
     qptr, rows = np.append(starts, n_docs), np.arange(first, first + n_docs)
     return Queries(features, labels, qptr, ids, doc_ids, names, rows, categories)
+
+
+def take_columns(q: Queries, columns: Sequence[int]) -> Queries:
+    """Return queries with some columns of the features, in this order; the same object for all of them.
+
+    The features are stored as they were, because another layout of rows or columns gives other bits.
+    """
+    if (*columns,) == tuple(range(q.n_features)):
+        return q
+    if q.held == "file":
+        raise InputError(
+            f"{q.features.source.name}: columns of features that stay in a file cannot be moved or left out; "
+            "rewrite the file with the columns of the training data, or read it into memory.",
+            Advice("in-memory"),
+        )
+    features = q.features[:, list(columns)]
+    if isinstance(features, np.ndarray):
+        features = np.ascontiguousarray(features)
+    else:
+        features.sort_indices()
+    names = q.feature_names and tuple(q.feature_names[column] for column in columns)
+    categories = q.categories and tuple(q.categories[column] for column in columns)
+    return replace(
+        q,
+        features=features,
+        feature_names=names,
+        categories=categories if any(categories or ()) else None,
+    )

@@ -35,7 +35,7 @@ _Document = tuple[str, dict[str, Any]]
 
 
 def read_responses(
-    path: str | os.PathLike[str], qrels: Any = None, *, missing: Literal["error", "zero", "nan"] = "zero"
+    path: str | os.PathLike[str], qrels: Any = None, *, missing: Literal["error", "zero", "nan"] = "error"
 ) -> Queries:
     """Read features logged by Elasticsearch, OpenSearch, Solr or Vespa.
 

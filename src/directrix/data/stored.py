@@ -79,12 +79,8 @@ def flaws_of(
     return tuple(flaws.values())
 
 
-class Extent(NamedTuple):
-    """Consecutive rows of a file: the number of the first one, and its byte offset in the file."""
-
-    row: int
-    path: Path
-    offset: int
+Extent = tuple[int, Path, int]
+"""Consecutive rows of a file: the number of the first one, the file, and the row's byte offset in it."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +107,13 @@ class RawRows:
             return
         target = out.reshape(-1).view(np.uint8).data
         # Extents are consecutive, so each ends where the next one begins.
-        starts = [extent.row for extent in self.extents] + [self.shape[0]]
+        starts = [row for row, _, _ in self.extents] + [self.shape[0]]
         at = int(np.searchsorted(starts, first, side="right")) - 1
         row = first
         while row < last:
             end = min(last, starts[at + 1])
-            path, offset = self.extents[at].path, self.extents[at].offset + (row - starts[at]) * width
+            begin, path, offset = self.extents[at]
+            offset += (row - begin) * width
             with readable(path), path.open("rb", buffering=0) as file:
                 check_stamp(self.stamps, path, os.fstat(file.fileno()))
                 unread = target[(row - first) * width : (end - first) * width]

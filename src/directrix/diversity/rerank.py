@@ -18,6 +18,7 @@ from directrix.data.checks import as_floats, check_length, is_empty
 from directrix.data.frames import cells_of
 from directrix.data.grouping import rows_by_query
 from directrix.data.memory import check_room
+from directrix.data.missing import check_cells
 from directrix.errors import InputError
 from directrix.parameters import whole
 from directrix.types import Array, Float64Array, Int64Array
@@ -244,6 +245,7 @@ def _documents(values: Any, n: int, name: str = "documents") -> Callable[[Int64A
     table = as_floats(values, name, "a row of numbers per document") if is_matrix else np.array(codes)
     check_length(len(table), n, name, "scores")
     if is_matrix:
+        check_cells(table, None, (), "row {}".format)
         return lambda rows: table[rows].astype(np.float64)
 
     def one_hot(rows: Int64Array) -> Float64Array:

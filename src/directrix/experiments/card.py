@@ -83,9 +83,13 @@ def card_of(
     ranker: Any, path: str | os.PathLike[str], q: Queries | None, measures: Sequence[str], *, seed: int
 ) -> dict[str, Any]:
     """Return the card of a ranker that was loaded from a file; see `model_card`."""
-    record, content = ranker.training_, model_to_json(own_model(ranker))
+    record, content, file = ranker.training_, model_to_json(own_model(ranker)), Path(path)
     card = {
-        "file": _file(Path(path)),
+        "file": {
+            "date": datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds"),
+            "bytes": file.stat().st_size,
+            "digest": f"sha256:{sha256(file.read_bytes()).hexdigest()}",
+        },
         "model": _model(content),
         "features": {name: content["features"][name] for name in ("count", "names", "missing")},
         "training": {
@@ -101,15 +105,6 @@ def card_of(
         card["figures"] = _figures(ranker, q, measures)
         card["importance"] = _importance(ranker, q, seed)
     return {**card, "limits": list(_known_limits(ranker, card))}
-
-
-def _file(path: Path) -> dict[str, Any]:
-    content, changed = path.read_bytes(), datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return {
-        "date": changed.isoformat(timespec="seconds"),
-        "bytes": len(content),
-        "digest": f"sha256:{sha256(content).hexdigest()}",
-    }
 
 
 def _model(content: dict[str, Any]) -> dict[str, Any]:

@@ -29,11 +29,10 @@ from directrix.measures.names import listed
 from directrix.measures.names import measure as parse_measure
 from directrix.measures.prepared import Prepared
 from directrix.parameters import seed_number, whole
-from directrix.rankers.inputs import check_measurable, check_training, goal_of
+from directrix.rankers.inputs import check_measurable, check_training, check_valid, goal_of
 from directrix.rankers.means import mean_over_queries
 from directrix.rankers.method import Method
 from directrix.rankers.methods import method as find_method
-from directrix.rankers.scoring import check_finite
 from directrix.rankers.user_methods import imported, user_method
 from directrix.search.choice import preferred
 from directrix.search.clock import Clock
@@ -304,12 +303,7 @@ def _check_data(split: Split, plans: Sequence[Plan]) -> None:
     missing = any(c.unfitted.takes_missing for plan in plans for c in plan.candidates)
     try:
         check_training(split.train, split.valid, allow_missing=missing)
-        if split.test.n_features != split.train.n_features:
-            raise InputError(
-                f"the test data have {split.test.n_features} features, the training data "
-                f"{split.train.n_features}; both must have the same ones."
-            )
-        check_finite(split.test, "the test data", allow_missing=missing)
+        check_valid(split.test, split.train, "the test data", allow_missing=missing)
         for goal in {plan.measure for plan in plans}:
             check_measurable(goal, split.train)
             if split.valid is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from directrix.data.missing import missing_values
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.experiments.importance import Importance, permutation_importance
@@ -13,7 +14,6 @@ from directrix.experiments.significance import Comparisons, compare
 from directrix.measures.base import RankingMeasure
 from directrix.rankers.means import values_of
 from directrix.rankers.methods import method
-from directrix.rankers.scoring import missing_values
 from directrix.search.folds import UNWEIGHTED, Fold, search_folds, validation_queries
 from directrix.search.search import SearchResult
 from directrix.types import Float64Array

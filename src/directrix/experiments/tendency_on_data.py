@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from directrix.data.checks import as_floats
+from directrix.data.missing import check_finite
 from directrix.data.queries import Queries, need_queries
 from directrix.errors import Advice, InputError
 from directrix.experiments.tendency import Tendency, tendency
@@ -120,6 +121,7 @@ def model_values(
     The parameters are those of `surrogate_tendencies`.
     """
     need_queries(data, "surrogate_tendencies")
+    check_finite(data, "the data")
     models = random_models(100, data.n_features) if models is None else as_floats(models, "models")
     if models.ndim != 2 or models.shape[1] != data.n_features:
         raise InputError(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.frames import Categories
+from directrix.data.missing import missing_values
 from directrix.data.scale import fit_scale
 from directrix.export.formula import formula_from
 from directrix.export.target import ExportTarget, target
@@ -24,7 +25,6 @@ from directrix.models.mlp import MLPModel
 from directrix.models.stumps import StumpModel
 from directrix.models.trees import Trees
 from directrix.rankers.fitted import AnyModel, FittedModel
-from directrix.rankers.scoring import missing_values
 from directrix.types import Float64Array
 
 # The trees of a check split at most this number of columns, because names are alike and formats limit the
@@ -73,6 +73,7 @@ class Engine:
                 parameters.get("scale"), np.vstack([np.zeros(q.n_features), np.ones(q.n_features)])
             )
             n_columns = q.n_features * (1 if scale is None else scale.n_columns)
+            # This option of LightGBM sends zeros to the side of missing values, which few formats can say.
             takes_zeros = bool((parameters.get("lightgbm_params") or {}).get("zero_as_missing"))
             decision = ZERO | LEFT if takes_zeros else NAN if has_missing else 0
             model, params = _model(ranker, n_columns, q.categories, decision)

@@ -240,6 +240,7 @@ def _network(factor: float, model: MLPModel, params: Float64Array, n_inputs: int
 
 def _of_stairs(factor: float, model: StumpModel, params: Float64Array) -> Trees:
     """Return a tree of one split for every step: 0 up to the threshold, the step above it."""
+    # A step of 0 changes no score.
     feature = np.repeat(np.arange(model.n_features), np.diff(model.ptr))[params != 0.0]
     threshold, step = model.values[params != 0.0], params[params != 0.0]
     count = len(step)
@@ -263,6 +264,7 @@ def folded(summand: Summand, n_features: int) -> Summand:
     model, inputs = summand
     if isinstance(model, Trees):
         return _folded_trees(model, inputs, n_features)
+    # A network without hidden layers is linear.
     if isinstance(model, Network) and not model.layers:
         model = model.linear or Linear(model.last)
     if any(entry.kind != "linear" for entry in inputs) or len(inputs) > n_features:

@@ -63,6 +63,7 @@ def _with_numbers(trees: Trees, categories: Categories) -> Trees:
     for split in np.flatnonzero(trees.decision & CATEGORICAL).tolist():
         names, chosen = categories[trees.feature[split]] or (), trees.categories[int(threshold[split])]
         more = [len(names) + 1 + n for n, place in enumerate(_numbers(names)) if place in chosen]
+        # The threshold of a split by categories is the number of its set.
         threshold[split] = len(sets)
         sets.append((*chosen, *more))
     return replace(trees, threshold=threshold, categories=tuple(sets))

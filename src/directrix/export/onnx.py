@@ -29,6 +29,7 @@ class _Graph:
         self.constants: list[Any] = []
 
     def __call__(self, operator: str, *inputs: Any, **attributes: Any) -> str:
+        # An argument that is not the name of a result becomes a constant.
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         output = f"{operator}_{len(self.nodes)}"
         self.nodes.append(self._onnx.helper.make_node(operator, names, [output], **attributes))

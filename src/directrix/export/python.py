@@ -66,6 +66,7 @@ def _read(content: bytes, formula: Formula, X: Array) -> Float64Array:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.py")
         path.write_bytes(content)
+        # These options keep the packages and settings of the user out of the process.
         command = [sys.executable, "-I", "-S", str(path)]
         done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
     if done.returncode:

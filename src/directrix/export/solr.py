@@ -89,6 +89,7 @@ def _layers(model: Network, features: list[int]) -> list[dict[str, Any]]:
         {"matrix": weights.T.tolist(), "bias": bias.tolist(), "activation": model.activation}
         for weights, bias in model.layers
     ]
+    # The inputs of the first layer are the features of the file, which lists those that are used.
     hidden[0]["matrix"] = model.layers[0][0][features].T.tolist()
     return [*hidden, {"matrix": [model.last.tolist()], "bias": [0.0], "activation": "identity"}]
 

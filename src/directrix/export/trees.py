@@ -115,6 +115,7 @@ def nodes_of(trees: Trees) -> list[list[Node]]:
             np.where(side[first:last] >= 0, side[first:last], count - 1 - side[first:last]).tolist()
             for side in (trees.left.astype(np.int64), trees.right.astype(np.int64))
         )
+        # A tree has one leaf more than splits, so its leaves are shifted by the number of trees before it.
         of_tree = slice(first + number, last + number + 1)
         nodes = [
             Node(splits[n], left[n - first], right[n - first], means[n], counts[n], gains[n])

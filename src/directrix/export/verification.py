@@ -20,7 +20,7 @@ from directrix.export.formula import Formula, Linear, formula_of
 from directrix.export.target import ExportTarget, target
 from directrix.export.trees import float32_below
 from directrix.models.trees import Trees
-from directrix.rankers.scoring import matched
+from directrix.rankers.scoring import recoded
 from directrix.types import Array, Float64Array
 
 # A verification scores this number of random rows, in queries of 50.
@@ -180,9 +180,10 @@ def verify(
     collections = [_random_rows(formula, chosen, missing=takes_missing and not chosen.fills(formula))]
     if check is not None:
         # Features are read in memory and in float64, and categories as the model numbers them.
-        q = matched(check, formula.categories)
+        q = recoded(check, formula.categories)
         features = np.ascontiguousarray(dense(q.features), dtype=np.float64)
         collections.append(replace(q, features=features))
+    # How the program reads missing features matters if there were some in training, or are some in the data.
     if trained.training_["data"].get("missing") or np.isnan(collections[-1].features).any():
         chosen.check_filled(formula)
     constant = 0.0 if chosen.keeps_constant else _constant(formula)
@@ -316,6 +317,7 @@ def _random_rows(formula: Formula, chosen: ExportTarget, *, missing: bool) -> Qu
         X[:, feature] = rng.choice(pool[np.abs(pool) < np.finfo(kind).max], n_rows).astype(np.float64)
     if missing:
         X[rng.random(X.shape) < 0.05] = np.nan
+    # Orders are compared only in the queries of the data, so these are of any size.
     qid = np.arange(n_rows) // _PER_QUERY
     q = Queries.from_arrays(X, np.zeros(n_rows), qid=qid, feature_names=formula.names, missing="nan")
     return replace(q, categories=formula.categories)

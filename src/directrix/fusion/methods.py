@@ -125,6 +125,7 @@ class Weigher:
         if self.is_flat:
             return Chosen({"": shape}, (0.0, 1.0) if n == 2 else None)
         terms = shape.parts(self.pool)
+        # A document that no run retrieved stays below all others with any weights.
         terms[~self.pool.is_retrieved] = terms.min() - 1.0
         terms, interval = terms[self._is_reached], None
         weights: list[tuple[float, ...]]

@@ -199,4 +199,4 @@ def _queries(rows: GroupedRows, *, adds_gains: bool) -> Queries:
     pointers(rows.sizes, len(labels))
     # Counts allow labels below 0, which estimated gains may have.
     counts = np.ones(len(labels)) if adds_gains else None
-    return Queries.from_arrays(np.zeros((len(labels), 1)), labels, group=rows.sizes, counts=counts)
+    return Queries.from_arrays(np.empty((len(labels), 0)), labels, group=rows.sizes, counts=counts)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from directrix.data.frames import check_features
+from directrix.data.missing import zeros_for_missing
 from directrix.data.queries import Queries
 from directrix.errors import InputError, MissingExtra
 from directrix.interop.boosters import BoosterObjective, GroupedRows, Value, objective, pointers
@@ -99,6 +101,7 @@ def boost(  # noqa: PLR0913
     eval_set: tuple[Any, Any, Any] | None = None,
     measure: Any = "nDCG@10",
     early_stopping_rounds: int | None = None,
+    missing: Literal["error", "zero", "nan"] = "error",
 ) -> Any:
     """Train CatBoost with a surrogate, and return the sum of its trees, a ``catboost.CatBoost``.
 
@@ -123,6 +126,8 @@ def boost(  # noqa: PLR0913
         Measure of the validation data.
     early_stopping_rounds : int >= 1, optional
         Stop after this number of trees without a better value.
+    missing : {"error", "zero", "nan"}
+        Meaning of missing values in X and the validation data: an error, 0, or NaN, which CatBoost takes.
 
     Raises
     ------
@@ -143,16 +148,14 @@ def boost(  # noqa: PLR0913
     except ImportError:
         raise MissingExtra("catboost", "directrix.interop.catboost") from None
     loss = objective if isinstance(objective, BoosterObjective) else BoosterObjective(objective)
-    rows = _whole(y, group, query_weight)
-    if len(rows.labels) > _MOST_ROWS:
-        raise InputError(
-            f"there are {len(rows.labels):,} rows, and CatBoost can number at most {_MOST_ROWS:,}; give "
-            "fewer queries, or train with directrix.interop.lightgbm."
-        )
+    rows = _rows_of(y, group, query_weight)
     parameters = _settings(params)
+    X = _features(X, missing)
     pool = catboost.Pool(X, np.arange(len(rows.labels)))
     pool.quantize(**{name: parameters[name] for name in _BINS & parameters.keys()})
-    validation = None if eval_set is None else _Validation(measure, *eval_set)
+    validation = None
+    if eval_set is not None:
+        validation = _Validation(measure, _features(eval_set[0], missing), *eval_set[1:])
     scores, trees = np.zeros(len(rows.labels)), []
     for number in range(whole(iterations, "iterations", "boost")):
         step = {"iterations": 1, "random_seed": parameters["random_seed"] + number, "eval_metric": "RMSE"}
@@ -166,6 +169,17 @@ def boost(  # noqa: PLR0913
             break
     kept = trees if validation is None else trees[: validation.best]
     return kept[0] if len(kept) == 1 else catboost.sum_models(kept)
+
+
+def _rows_of(y: Any, group: Any, query_weight: Any) -> GroupedRows:
+    """Return the rows with their queries, which CatBoost must be able to number."""
+    rows = _whole(y, group, query_weight)
+    if len(rows.labels) > _MOST_ROWS:
+        raise InputError(
+            f"there are {len(rows.labels):,} rows, and CatBoost can number at most {_MOST_ROWS:,}; give "
+            "fewer queries, or train with directrix.interop.lightgbm."
+        )
+    return rows
 
 
 class _Parts:
@@ -189,7 +203,7 @@ class _Validation:
         self._value, self._X = Value(measure), X
         self._rows = _whole(y, group)
         labels = self._rows.labels
-        q = Queries.from_arrays(np.zeros((len(labels), 1)), labels, group=self._rows.sizes)
+        q = Queries.from_arrays(np.empty((len(labels), 0)), labels, group=self._rows.sizes)
         check_can_choose(self._value.measure, q, "eval_set")
         self._scores, self._n, self.best, self._most = np.zeros(len(self._rows.labels)), 0, 1, -np.inf
 
@@ -201,6 +215,12 @@ class _Validation:
         if value > self._most:
             self.best, self._most = self._n, value
         return self._n - self.best
+
+
+def _features(X: Any, missing: str) -> Any:
+    """Return checked features, in their own form unless missing values are replaced by 0."""
+    features = check_features(X, missing)
+    return zeros_for_missing(features, None) if missing == "zero" else X
 
 
 def _whole(y: Any, group: Any, query_weight: Any = None) -> GroupedRows:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.missing import check_finite
 from directrix.data.queries import Queries
 from directrix.data.shards.manifest import Shard
 from directrix.data.shards.queries import open_shards
@@ -38,6 +39,8 @@ class LightGBMStopping:
     def __init__(self, valid: Any, measure: Any, stopping_rounds: int) -> None:
         self.valid = valid if isinstance(valid, Queries) else open_shards(valid)
         self.measure = as_measure(measure)
+        if isinstance(valid, Queries):
+            check_finite(valid, "the validation data", allow_missing=True)
         # The order places this callback after LightGBM's own ones that print and record.
         self.before_iteration, self.order = False, 30
         self.stopping_rounds = whole(stopping_rounds, "stopping_rounds", "early_stopping", example=50)

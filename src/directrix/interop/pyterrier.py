@@ -82,6 +82,7 @@ class Features(pt.Transformer):
         )
         texts = dict(zip(results["qid"], results["query"], strict=True))
         q = self.index.features(texts, run, names=self.names)
+        # The index returns features grouped by query, in the order in which queries first appear.
         rows = np.argsort(_places(results["qid"]), kind="stable")
         features = np.empty_like(q.features)
         features[rows] = q.features
@@ -95,10 +96,12 @@ class Rerank(pt.Estimator):
     ----------
     ranker : estimator
         Any ranker of directrix, e.g. ``LinearRanker()``, or a fitted one, which needs no `fit`.
+    missing : {"nan", "zero"}, optional
+        Meaning of missing features. Default: an error, or that of the training data of a fitted ranker.
     """
 
-    def __init__(self, ranker: Any) -> None:
-        self.ranker = ranker
+    def __init__(self, ranker: Any, *, missing: str | None = None) -> None:
+        self.ranker, self.missing = ranker, missing
 
     def fit(self, results_tr: Any, qrels_tr: Any, results_va: Any = None, qrels_va: Any = None) -> Rerank:
         """Train; results and judgments for validation, if given, choose the iteration.
@@ -110,7 +113,8 @@ class Rerank(pt.Estimator):
         options: dict[str, Any] = {}
         if results_va is not None and len(results_va):
             options = {"eval_set": [_labeled(results_va, qrels_va)], "eval_qid": [list(results_va["qid"])]}
-        self.ranker.fit(X, y, qid=list(results_tr["qid"]), **options)
+        rule = self.missing or "error"
+        self.ranker.fit(X, y, qid=list(results_tr["qid"]), missing=rule, **options)
         return self
 
     def transform(self, results: Any) -> Any:
@@ -118,7 +122,7 @@ class Rerank(pt.Estimator):
         if not len(results):
             return results
         _check(results)
-        return _ranked(results.assign(score=self.ranker.predict(_matrix(results))))
+        return _ranked(results.assign(score=self.ranker.predict(_matrix(results), missing=self.missing)))
 
 
 def _ranked(results: Any) -> Any:
@@ -136,6 +140,7 @@ def _check(results: Any) -> None:
 
 
 def _labeled(results: Any, qrels: Any) -> tuple[Any, Any]:
+    # A left join keeps the order of the results, and documents without a judgment.
     merged = results[["qid", "docno"]].merge(
         qrels[["qid", "docno", "label"]], how="left", on=["qid", "docno"]
     )

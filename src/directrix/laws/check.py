@@ -364,7 +364,8 @@ def check_surrogate(surrogate: Surrogate) -> dict[str, str]:
     >>> laws["gradient is the slope"], laws["convex as a loss"]
     ('kept where no scores tie', 'not tested: convex is not claimed')
     """
-    _check_form(surrogate)
+    if problem := _problem_of_form(surrogate):
+        raise LawBroken(f"{surrogate!r} breaks\n- {problem}")
     rng, broken, report = np.random.default_rng(0), [], {}
     for test, condition in INVARIANTS:
         name = test.__name__.lstrip("_").replace("_", " ")
@@ -390,37 +391,29 @@ def _first_problem(test: Any, surrogate: Any, rng: np.random.Generator) -> list[
         return [f"the surrogate has no {error.name}, which it needs"]
 
 
-def _check_form(surrogate: Any) -> None:
-    """Raise `LawBroken` for missing members, or wrong shapes of value and gradient, before any test."""
-    problem = ""
-    lacking = [name for name in ("value_and_grad", "properties") if not hasattr(surrogate, name)]
+def _problem_of_form(surrogate: Any) -> str:
+    """Name missing members, or wrong shapes of value and gradient, which no test could bear; "" for none."""
     if isinstance(surrogate, type):
-        problem = "it is a class; an object of it is needed"
-    elif lacking:
-        problem = f"it has no {' and no '.join(lacking)}, which every surrogate needs"
-    else:
-        case = next(random_cases(np.random.default_rng(0)))
-        copies = [array.copy() for array in case[1:]]
-        outcome = surrogate.value_and_grad(*copies)
-        changed = [n for n, a, b in zip(case._fields[1:], case[1:], copies, strict=True) if (a != b).any()]
-        wrong = wrong_shapes(outcome, len(case.qptr) - 1, len(case.scores))
-        kinds = [] if wrong else [str(getattr(output, "dtype", type(output).__name__)) for output in outcome]
-        properties = surrogate.properties
-        if wrong:
-            problem = wrong
-        elif kinds != ["float64", "float64"]:
-            problem = (
-                f"value and gradient of float64 scores must be float64 arrays, got {' and '.join(kinds)}"
-            )
-        elif changed:
-            problem = f"value_and_grad changes the {' and '.join(changed)}; it must write to copies of them"
-        elif not (isinstance(properties, frozenset | set) and properties <= _PROPERTIES):
-            problem = (
-                f"properties must be a frozenset of names among {', '.join(sorted(_PROPERTIES))}, got "
-                f"{properties!r}"
-            )
-    if problem:
-        raise LawBroken(f"{surrogate!r} breaks\n- {problem}")
+        return "it is a class; an object of it is needed"
+    lacking = [name for name in ("value_and_grad", "properties") if not hasattr(surrogate, name)]
+    if lacking:
+        return f"it has no {' and no '.join(lacking)}, which every surrogate needs"
+    case = next(random_cases(np.random.default_rng(0)))
+    copies = [array.copy() for array in case[1:]]
+    outcome = surrogate.value_and_grad(*copies)
+    if wrong := wrong_shapes(outcome, len(case.qptr) - 1, len(case.scores)):
+        return wrong
+    kinds = [str(getattr(output, "dtype", type(output).__name__)) for output in outcome]
+    if kinds != ["float64", "float64"]:
+        return f"value and gradient of float64 scores must be float64 arrays, got {' and '.join(kinds)}"
+    changed = [n for n, a, b in zip(case._fields[1:], case[1:], copies, strict=True) if (a != b).any()]
+    if changed:
+        return f"value_and_grad changes the {' and '.join(changed)}; it must write to copies of them"
+    properties = surrogate.properties
+    if isinstance(properties, frozenset | set) and properties <= _PROPERTIES:
+        return ""
+    names = ", ".join(sorted(_PROPERTIES))
+    return f"properties must be a frozenset of names among {names}, got {properties!r}"
 
 
 def _permuting_documents_permutes_the_gradient(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import check_form, check_ranking
+from directrix.data.missing import check_cells
 from directrix.data.sparse import dense
 from directrix.parameters import number, whole
 from directrix.types import Float64Array, Int64Array
@@ -109,6 +110,7 @@ def ranking_radius(features: Any, labels: Float64Array, qptr: Int64Array, rel: f
     5.0
     """
     n_docs, _ = check_form(features)
+    check_cells(features, None, (), "row {}".format)
     _, labels, qptr = check_ranking(np.zeros(n_docs), labels, qptr)
     number(rel, "rel", "ranking_radius", above=0.0, example=1)
     largest = 0.0

@@ -88,6 +88,7 @@ _NDCG = ("nDCG", "nDCG@")
 _NDCG_AP = (*_NDCG, "AP", "AP@")
 _LETOR = ("nDCG@", "P@", "AP")
 
+# Measures of trec_eval that no other tool here has.
 _TREC_ONLY = ("Bpref", "infAP", "GMAP", "SetF", "SetAP", "NumQ", "NumRet", "NumRel")
 
 _PRESETS = (

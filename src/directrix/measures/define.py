@@ -71,6 +71,7 @@ class DefinedMeasure(RankingMeasure):
     def terms(self, labels: Float64Array, qptr: Int64Array) -> Terms:
         """Return the terms that the definition gives."""
         terms = self._given(labels, qptr) if self.definition.terms else super().terms(labels, qptr)
+        # A user's function may leave out the cut-off and the norm, which then follow from the fields.
         if terms.cutoff is None:
             terms = terms._replace(cutoff=np.minimum(np.diff(qptr), self.depth))
         if terms.norm is None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from directrix.measures.convention import Convention
 
 # The key of the measures as they were given, among the names of conventions.
+# Name of directrix's own convention in the result of `evaluate_conventions`.
 _BASE = "default"
 _NO_IDS = "ties are broken by document id, some documents tie, and they have no ids"
 

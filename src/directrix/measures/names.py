@@ -169,18 +169,14 @@ def measure(text: Any) -> RankingMeasure:
         return text()
     # The package ir_measures need not be installed, so its measures are recognized by their attributes.
     if hasattr(text, "NAME") and hasattr(text, "params"):
-        text = _text_of(text)
+        # Its own text omits some parameters, so the text here has all that the measure was given.
+        parameters = dict(text.params)
+        cut = parameters.pop("cutoff", None)
+        pairs = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+        text = f"{text.NAME}({pairs})" + ("" if cut is None else f"@{cut}")
     if not isinstance(text, str) or len(text) > LONGEST:
         raise InputError(_unreadable(text))
     return _read_in_file(text) if _FROM_FILE.get() else _read(text)
-
-
-def _text_of(foreign: Any) -> str:
-    """Write a measure of ir_measures with all parameters it was given; its own text omits some."""
-    parameters = dict(foreign.params)
-    cut = parameters.pop("cutoff", None)
-    fields_given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
-    return f"{foreign.NAME}({fields_given})" + ("" if cut is None else f"@{cut}")
 
 
 def listed(measures: Any) -> tuple[list[Any], list[str]]:

@@ -53,6 +53,7 @@ class SetF(BinaryMeasure):
     def of_ranking(self, ranking: Ranking, prepared: Float64Array) -> Float64Array:
         """Return the value of every query."""
         precision, recall = _of_set(self, ranking, prepared)
+        # Where precision and recall are both 0, so is their mean.
         top, bottom = (1.0 + self.beta) * precision * recall, self.beta * precision + recall
         return np.divide(top, bottom, out=np.zeros_like(top), where=bottom != 0.0)
 

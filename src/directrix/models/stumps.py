@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from directrix.data.checks import as_floats, check_form
+from directrix.data.missing import check_cells
 from directrix.data.sparse import column_reader
 from directrix.errors import NO_ITEMS, InputError
 from directrix.models.rows import SparseRows, as_rows
@@ -253,6 +254,7 @@ def quantile_thresholds(X: Any, n_thresholds: int = 32) -> list[Float64Array]:
     """
     n_thresholds = whole(n_thresholds, "n_thresholds", example=32)
     check_form(X)
+    check_cells(X, None, (), "row {}".format)
     check_count(X.shape[1])
     column = column_reader(X)
     return [_between(np.sort(column(f)), n_thresholds) for f in range(X.shape[1])]

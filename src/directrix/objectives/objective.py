@@ -26,6 +26,7 @@ from typing import Any, Self
 import numpy as np
 
 from directrix.data.checks import as_floats, weights_of
+from directrix.data.missing import check_finite
 from directrix.data.queries import need_data
 from directrix.errors import InputError
 from directrix.measures.base import check_gains
@@ -246,6 +247,7 @@ class DataObjective:
         whole(batch, "batch", example=64)
 
 
+# Sources by `Data.held`: where the features are decides how sums over queries are computed.
 _SOURCES: dict[str, Any] = {**LOCAL, "shards": Sharded}
 
 
@@ -337,6 +339,7 @@ def linear_objective(
     (-0.987, array([ 0.082, -0.081, -0.001]))
     """
     need_data(queries, "linear_objective")
+    check_finite(queries, "the data")
     center = None if w0 is None else one_per_feature(w0, queries.n_features, "w0")
     penalty = L2(l2, center)
     return make_objective(

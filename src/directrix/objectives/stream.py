@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,13 +15,6 @@ from directrix.data.stored import BLOCK_BYTES, block_bounds
 from directrix.objectives.source import Gradient, InParts, Memory, Part
 from directrix.threads import one_blas_thread, run_chunks
 from directrix.types import Array, Float64Array, Int64Array
-
-
-class Span(NamedTuple):
-    """Rows first <= i < last that are yet to be read."""
-
-    first: int
-    last: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,19 +34,20 @@ class Stream(InParts):
     be shorter.
     """
 
-    def _rows(self, first: int, last: int) -> Span:
-        return Span(first, last)
+    def _rows(self, first: int, last: int) -> slice:
+        # The rows are yet to be read.
+        return slice(first, last)
 
     def gradients(self, work: Callable[[Part], Gradient], parts: Sequence[Part]) -> list[Gradient]:
         """Return ``work(part)`` for every part, block by block."""
         results: list[Any] = [None] * len(parts)
         groups = list(self._groups(parts))
-        spans = [(parts[a].rows.first, parts[b - 1].rows.last) for a, b in groups]
+        spans = [(parts[a].rows.start, parts[b - 1].rows.stop) for a, b in groups]
         for (begin, end), rows in zip(groups, self.queries.features.spans(spans), strict=True):
             # Defaults bind the block of this iteration, because threads call the function.
             def run(p: int, begin: int = begin, rows: Array = rows) -> None:
-                part, offset = parts[begin + p], parts[begin].rows.first
-                part_rows = rows[part.rows.first - offset : part.rows.last - offset]
+                part, offset = parts[begin + p], parts[begin].rows.start
+                part_rows = rows[part.rows.start - offset : part.rows.stop - offset]
                 results[begin + p] = work(part._replace(rows=part_rows))
 
             run_chunks(run, end - begin)
@@ -65,7 +59,7 @@ class Stream(InParts):
         most = BLOCK_BYTES // max(self.queries.n_features * self.queries.features.dtype.itemsize, 1)
         begin = 0
         for p in range(1, len(parts) + 1):
-            if p < len(parts) and parts[p].rows.last - parts[begin].rows.first <= most:
+            if p < len(parts) and parts[p].rows.stop - parts[begin].rows.start <= most:
                 continue
             yield begin, p
             begin = p

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -217,7 +216,8 @@ def compared_table(result: Compared) -> Table:
         letor = theirs.get(entry, {})
         ndcg, _, difference = with_difference(letor.get("ndcg"), compared.mean(entry, "nDCG@10"))
         rows.append((*row, letor.get("ap"), ndcg, difference))
-    return WORDS.table("compared", rows, place=_place(result.collection.name), n=len(compared.query_ids))
+    table = WORDS.table("compared", rows, place=_place(result.collection.name), n=len(compared.query_ids))
+    return replace(table, detail=result.collection.name != "OHSUMED")
 
 
 def _measured(compared: CrossValidation, rows: Mapping[str, str], reference: str) -> list[tuple[Value, ...]]:
@@ -294,8 +294,6 @@ def _summary(results: SmoothedResults, claims: Sequence[Claim]) -> Iterator[str]
     if "SmoothAP" in first.entries:
         ap, ap_of_ndcg = (first.mean(entry, "AP") for entry in ("SmoothAP", LINEAR))
         yield from WORDS.section("summary of SmoothAP", name=name, ap=ap, ap_of_ndcg=ap_of_ndcg)
-    verdicts = Counter(claim.verdict for claim in claims)
-    yield from WORDS.section("summary of claims", n=len(claims), verdicts=verdicts)
 
 
 def _places(name: str, compared: CrossValidation) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any
 
@@ -299,7 +300,7 @@ def _tables(results: Optimality) -> tuple[Section, ...]:
     constructions = (
         _constructions("Table 1: lambdas for MAP", results, "AP"),
         _constructions("Table 2: lambdas for MRR", results, "RR"),
-        _constructions("As Tables 1 and 2, for nDCG", results, "nDCG"),
+        replace(_constructions("As Tables 1 and 2, for nDCG", results, "nDCG"), detail=True),
     )
     others: list[tuple[Value, ...]] = []
     for key, certificate in results.certificates.items():
@@ -318,10 +319,11 @@ def _tables(results: Optimality) -> tuple[Section, ...]:
         for trained in MATCHED
         for matched, other, test in equal_pairs(results.sized, trained)
     ]
+    linear = replace(_matching(results, "linear"), detail=True)
     return (
         Section("Constructions of the lambdas", constructions),
         Section("Local optimality", optimality),
-        Section("Which measure to train for", (_matching(results, "mlp"), _matching(results, "linear"))),
+        Section("Which measure to train for", (_matching(results, "mlp"), linear)),
         Section("Effective pairs", (_pairs(results), WORDS.table("equal", equal))),
         Section("What validation chose", (_rates(results),)),
     )

@@ -139,7 +139,7 @@ class Words:
         notes: Sequence[str] = (),
         **values: Any,
     ) -> Table:
-        """Make a table with its title, notes and digits.
+        """Make a table with its title, notes and digits, and whether it is a detail.
 
         ``heads`` lists groups of columns that vary, as (name, columns); a single group has no name.
         ``notes`` are further notes, or names of notes.
@@ -156,6 +156,7 @@ class Words:
             tuple((name, n) for name, n in groups or caption.get("groups", ())),
             (*_filled(written, values), *(named.get(note, note) for note in notes)),
             caption.get("digits", 3),
+            caption.get("detail", False),
         )
 
     def figure(self, key: str, panels: Iterable[Panel], **values: Any) -> Figure:

@@ -154,10 +154,7 @@ def falls(name: str, figure: str, source: str, curves: Mapping[float, ErrorCurve
 def _tables(results: _Results) -> tuple[Section, ...]:
     collections = results.collections
     methods = list(next(iter(collections.values())).compared.entries)
-    accuracy = [
-        _mean_ap("table-2", collections, methods),
-        _mean_ap("table-3", collections, ["ApproxNDCG", "ApproxAP"]),
-    ]
+    accuracy = [_mean_ap(collections, methods)]
     if "OHSUMED" in collections:
         accuracy += _on_ohsumed(collections["OHSUMED"].compared)
     others = {n: result.by_measure for n, result in collections.items() if result.by_measure is not None}
@@ -218,7 +215,7 @@ def _approximation(name: str, curves: Curves) -> Iterator[Table]:
     yield WORDS.table("bounds", rows, name=name)
 
 
-def _mean_ap(key: str, collections: _Collections, methods: Sequence[str]) -> Table:
+def _mean_ap(collections: _Collections, methods: Sequence[str]) -> Table:
     """Make a table of MAP on the paper's collections, whether they were run or not, and on the others."""
     published = _ORIGINAL[True]
     others = [name for name in collections if name not in published]
@@ -240,7 +237,7 @@ def _mean_ap(key: str, collections: _Collections, methods: Sequence[str]) -> Tab
         rows.append([*row, *(collections[name].compared.mean(method, MAP) for name in others)])
     notes = ["ours"] * (len(methods) > len(PUBLISHED_METHODS))
     notes += ["edition"] * any(name in collections for name in published)
-    return WORDS.table(key, rows, heads=heads, notes=notes)
+    return WORDS.table("table-2", rows, heads=heads, notes=notes)
 
 
 def _on_ohsumed(compared: CrossValidation) -> Iterator[Table]:

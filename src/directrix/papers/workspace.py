@@ -151,11 +151,8 @@ def read_collections(
 
 
 def absent(names: Iterable[str], present: Container[str]) -> dict[str, str | None]:
-    """Return how to add each collection that was not read; None for the others."""
+    """Return what each collection lacks that was not read; None for the others."""
     return {
-        name: None
-        if name in present
-        else f"`letor/{name}/Fold1` is not in the data folder. Add it, and run the command with another "
-        "folder for the results."
+        name: None if name in present else f"`letor/{name}/Fold1` is not in the data folder."
         for name in names
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
 
@@ -91,13 +92,14 @@ def _tables(results: TrialResults) -> tuple[Section, ...]:
     of_runs: list[Table] = []
     of_methods: list[Table] = []
     for table in WORDS.published["tables"]:
-        for names, where in (
-            (table["data_sets"], ""),
-            (table.get("with_documents", []), ", collections with documents"),
+        for names, where, published in (
+            (table["data_sets"], "", table["rows"]),
+            (table.get("with_documents", []), ", collections with documents", []),
         ):
             if names and by_name.keys() >= set(names):
                 group = of_runs if table["number"] <= _LAST_OF_RUNS else of_methods
-                group.append(_compared(table, table["title"] + where, [by_name[name] for name in names]))
+                compared = [by_name[name] for name in names]
+                group.append(_compared(table["number"], table["title"] + where, compared, published))
     data_sets = ", ".join(f"{data_set.name} ({data_set.n_runs} runs)" for data_set in by_name.values())
     rows = [
         (
@@ -109,10 +111,7 @@ def _tables(results: TrialResults) -> tuple[Section, ...]:
         )
         for data_set in by_name.values()
     ]
-    rows += [
-        (f"{published['name']} (published)", *published["row"], None, None)
-        for published in WORDS.published["statistics"]
-    ]
+    rows += [(f"{one['name']} (published)", *one["row"], None, None) for one in WORDS.published["statistics"]]
     statistics = WORDS.table("statistics", rows, bins=results.settings.grid.bins)
     first = (*_examples(), statistics, *_constraints(results))
     return (
@@ -124,32 +123,35 @@ def _tables(results: TrialResults) -> tuple[Section, ...]:
     )
 
 
-def _compared(published: Mapping[str, Any], title: str, data_sets: Sequence[DataSetResult]) -> Table:
-    has_runs = published["number"] <= _LAST_OF_RUNS
+def _compared(
+    number: int, title: str, data_sets: Sequence[DataSetResult], published: Sequence[Sequence[Value]]
+) -> Table:
+    """Compare SVMmap with the best runs or the other methods, with the published rows if there are any."""
+    has_runs = number <= _LAST_OF_RUNS
     systems = [
         (data_set.methods[0], *data_set.base) if has_runs else data_set.methods for data_set in data_sets
     ]
     # The paper's methods come first. Those that it does not have get empty cells.
-    nothing = [None] * len(published["rows"][0])
+    nothing = [None] * len(published[0]) if published else []
     rows = []
-    for row, theirs in zip(
-        zip(*systems, strict=False), chain(published["rows"], repeat(nothing)), strict=False
-    ):
+    for row, theirs in zip(zip(*systems, strict=False), chain(published, repeat(nothing)), strict=False):
         ours = [value for system in row for value in (system.mean, _wins(system.against))]
         rows.append((row[0].name, *ours, *(value or None for value in theirs)))
     notes = [
         f"Best runs of {data_set.name!r}, in order: {', '.join(s.run for s in data_set.base)}."
         for data_set in data_sets
     ]
-    groups = (*(data_set.name for data_set in data_sets), "TREC 9 (published)", "TREC 10 (published)")
-    return WORDS.table(
+    groups = [data_set.name for data_set in data_sets]
+    groups += ["TREC 9 (published)", "TREC 10 (published)"] if published else []
+    table = WORDS.table(
         "compared",
         rows,
         heads=[("", ["model"]), *((name, ["MAP", "W/L"]) for name in groups)],
         notes=notes if has_runs else (),
-        number=published["number"],
+        number=number,
         title=title,
     )
+    return replace(table, detail=not published)
 
 
 def _wins(against: Significance | None) -> str | None:

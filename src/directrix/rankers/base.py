@@ -7,7 +7,7 @@ from abc import ABC
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -105,7 +105,6 @@ class Ranker(BaseEstimator, ABC):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.takes_missing
         tags.target_tags.required = True
         tags.target_tags.positive_only = True
         return tags
@@ -127,14 +126,14 @@ class Ranker(BaseEstimator, ABC):
         callback: Callback | Sequence[Callback] | None = None,
         verbose: bool | int = False,
         early_stopping_rounds: int | None = None,
+        missing: Literal["error", "zero", "nan"] = "error",
     ) -> Self:
         """Train on rows of documents.
 
         Parameters
         ----------
         X : array, frame, dict of columns or sparse matrix (n_docs, n_features)
-            Features. NaN is a missing value, for trees and for a ``scale`` that fills it; see `Scale`.
-            Columns of a categorical type are for trees only.
+            Features; NaN and None are missing values. Columns of a categorical type are for trees only.
         y : array (n_docs,)
             Labels, >= 0, higher is better.
         qid : hashables (n_docs,)
@@ -147,14 +146,12 @@ class Ranker(BaseEstimator, ABC):
             Weight of each query in the mean over queries that training maximizes. By query id: in a dict, or
             in the index of a pandas Series, as groupby returns it.
         eval_set : (X, y) or [(X, y)], optional
-            Validation queries: the iteration that is best on them is kept. If the measure has the same value
-            for every ranking of them, a warning says so, and the last iteration is kept.
+            Validation queries, of which the best iteration is kept, or the last one if they cannot choose.
         eval_qid, eval_group : optional
             Their ``qid`` or ``group``; one of the two is needed with an ``eval_set``.
         measure : measure or str, optional
-            The measure that chooses the iteration and that ``score`` reports, e.g. "nDCG@10". A trainer of
-            measures, such as `CoordinateAscent`, maximizes it, unless it has its own. Default: the measure of
-            the trainer, else the one that the surrogate tends to.
+            The measure that chooses the iteration, that ``score`` reports and that a trainer of measures
+            maximizes, e.g. "nDCG@10". Default: that of the trainer, else the one the surrogate tends to.
         callback : callable, or a list of them, optional
             Called with every `Step`: ``step.iteration``, ``loss``, ``score`` (on the validation queries) and
             ``params``; returning True ends the training.
@@ -162,6 +159,9 @@ class Ranker(BaseEstimator, ABC):
             Print loss and validation measure after every step, or every ``verbose``-th.
         early_stopping_rounds : int >= 1, optional
             ``patience`` of this call, by its name in LightGBM and XGBoost.
+        missing : {"error", "zero", "nan"}
+            Meaning of missing values, here and in ``predict``: an error, 0, or NaN, which trees and a
+            `Scale` that fills it take.
 
         Returns
         -------
@@ -172,8 +172,8 @@ class Ranker(BaseEstimator, ABC):
         ------
         InputError
             If neither qid nor group is given, if qid, group, weights or the validation set do not match the
-            rows, if a label is negative, if a feature is infinite, or missing and the ranker takes no missing
-            values, or if the method does not support ``sample_weight``.
+            rows, if a label is negative, if a feature is infinite, or missing without a meaning that the
+            ranker supports, or if the method does not support ``sample_weight``.
         ValueError
             From scikit-learn, for non-numeric input and labels that are not finite.
 
@@ -183,14 +183,13 @@ class Ranker(BaseEstimator, ABC):
             If the validation queries cannot choose an iteration, or all documents of a query get one score.
         """
         check_fields(self)
-        q = queries_of(self, X, y, qid=qid, group=group, like=self._resumed())
+        q = queries_of(self, X, y, qid=qid, group=group, like=self._resumed(), missing=missing)
         warn_of_labels(q)
         rows, ids = one_set(eval_set, eval_qid, eval_group)
-        valid = queries_of(self, *rows, **ids, like=q, prefix="eval_") if rows else None
+        valid = queries_of(self, *rows, **ids, like=q, missing=missing, prefix="eval_") if rows else None
         weights = document_weights(sample_weight, q), query_weights(query_weight, q)
-        return self._train(
-            training_for(self, q, valid, measure, weights, callback, verbose, early_stopping_rounds)
-        )
+        stop = early_stopping_rounds
+        return self._train(training_for(self, q, valid, measure, weights, callback, verbose, stop))
 
     @explaining
     def fit_queries(  # noqa: PLR0913
@@ -239,10 +238,7 @@ class Ranker(BaseEstimator, ABC):
         )
 
     def _train(self, training: Training) -> Self:
-        """Train on checked data.
-
-        Warn with ``stacklevel=4``: that is the caller of ``fit`` or ``fit_queries``.
-        """
+        """Train on checked data; warnings have the level of the caller of ``fit`` or ``fit_queries``."""
         q, valid, surrogate = training.queries, training.valid, self._surrogate()
         measure = self._measure_of(surrogate) if training.measure is None else training.measure
         check_reached(measure, q)
@@ -263,8 +259,7 @@ class Ranker(BaseEstimator, ABC):
         )
         trained = self._minimize(ready.watched(), surrogate)
         record = training_record(self, ready, q, surrogate, trained)
-        is_kept = self.takes_missing and (q.missing == "nan" or "missing" in record["data"])
-        missing = "zero" if q.missing == "zero" else "nan" if is_kept else "error"
+        missing = "error" if q.missing == "nan" and not self.takes_missing else q.missing
         result, smoothing = trained.result, last_smoothing(trained.result)
         self.measure_, self.result_ = measure, result
         self.surrogate_ = surrogate if smoothing is None else surrogate.at(smoothing)

@@ -51,9 +51,10 @@ def weight_bounds(bounds: Any, monotone: Any, training: Training) -> Bounds | No
     empty = np.flatnonzero(low > high)
     if len(empty):
         column = int(empty[0]) % training.n_given
+        name = column if training.names is None else training.names[column]
         raise InputError(
-            f"bounds and monotone contradict each other: no weight of feature {_name(column, training)!r} "
-            "satisfies both; change one of them."
+            f"bounds and monotone contradict each other: no weight of feature {name!r} satisfies both; "
+            "change one of them."
         )
     return Bounds(low, high)
 
@@ -99,10 +100,6 @@ def _by_column(parameter: str, constraint: Mapping[Any, Any] | None, training: T
             )
         seen[column] = name
     return rows
-
-
-def _name(column: int, training: Training) -> int | str:
-    return column if training.names is None else training.names[column]
 
 
 def _interval(name: Any, limits: Any) -> tuple[float, float]:

@@ -79,7 +79,12 @@ class Contributions:
                 "LinearRanker, MLPRanker, StumpRanker, BoostedRanker, or an ensemble of them, is needed."
             )
         self._models = own_model(ranker).summands
-        self._explainers = [_explainer(model, q) for model in self._models]
+        self._explainers: list[_Explainer] = [
+            _of_trees(fitted.model, fitted.ready(q).features)
+            if isinstance(fitted.model, Trees)
+            else partial(_EXPLAINERS[type(fitted.model)], fitted.model, fitted.params)
+            for fitted in self._models
+        ]
 
     def of(self, query: Queries, rows: Any, others: Any) -> Float64Array:
         """Return contributions for rows of a query, compared with other rows: float64 (n, n_features)."""
@@ -143,12 +148,6 @@ def _reordered(
     return scores
 
 
-def _explainer(fitted: FittedModel, q: Queries) -> _Explainer:
-    if isinstance(fitted.model, Trees):
-        return _of_trees(fitted.model, fitted.ready(q).features)
-    return partial(_EXPLAINERS[type(fitted.model)], fitted.model, fitted.params)
-
-
 def _of_stairs(model: StumpModel, params: Float64Array, X: Array, others: Array) -> Float64Array:
     def heights(rows: Array) -> Float64Array:
         levels = np.zeros(rows.shape)
@@ -173,6 +172,7 @@ def _of_trees(trees: Trees, seen: Any) -> _Explainer:
 
 
 def _of_network(model: MLPModel, params: Float64Array, X: Array, others: Array) -> Float64Array:
+    """Return the integrated gradients of rows."""
     return np.array([_along_paths(model, params, x, others) for x in X]).reshape(X.shape)
 
 

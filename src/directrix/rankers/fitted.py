@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from directrix.data.frames import Categories
+from directrix.data.missing import check_finite, read_as
 from directrix.data.scale import RAW, Scale, ScaleUnion, fills_missing, kinds_of
 from directrix.errors import Advice, InputError
 from directrix.models.linear import LinearModel
@@ -110,41 +111,40 @@ class FittedModel:
     def predict_queries(self, q: Queries) -> Float64Array:
         """Return the score of every document of `Queries`, in their order.
 
-        Raises `InputError` if the number, names or order of the features differ from training, or if features
-        are missing or too large.
+        Features are taken by name, in any order. Raises `InputError` if their number or names differ from
+        training, or if features are missing or too large.
         """
-        from directrix.rankers.scoring import check_scores, scores_by
+        from directrix.data.queries import need_data
+        from directrix.rankers.scoring import check_scores, scores_by, take_features
 
+        need_data(q, "predict_queries")
+        q = take_features(q, self)
         if not self.members:
             scores = scores_by(self.model, self.params, self.ready(q))
-            check_scores(scores, q, allow_missing=self.takes_missing)
+            check_scores(scores, q)
             return scores
         scores = np.zeros(q.n_docs)
         for member in self.members:
             with np.errstate(over="ignore", invalid="ignore"):
                 scores += member.share * member.predict_queries(q)
-        check_scores(scores, q, allow_missing=True)
+        check_scores(scores, q)
         return scores
 
     def ready(self, q: Queries) -> Queries:
-        """Return the checked and scaled queries."""
+        """Return the checked and scaled queries, whose features must be in the order of training."""
         from directrix.data.queries import need_data
-        from directrix.rankers.scoring import check_finite, check_learned, check_names, matched, read_as
+        from directrix.rankers.scoring import check_same_features, recoded
 
         need_data(q, "predict_queries")
-        if q.n_features != self.n_features:
-            raise InputError(
-                f"the data have {q.n_features} features, the model was trained on {self.n_features}; "
-                "give data with the same features in the same order."
-            )
-        check_names(q.feature_names, self.feature_names)
-        check_learned(q, self.unlearned, self.missing, "the data")
-        q = read_as(matched(q, self.categories), self.missing)
-        # other models hide missing values, and relu(-inf) is 0
-        hides = isinstance(self.model, MLPModel | StumpModel | Trees)
-        if hides or (self.scale is not None and not self.scale.fills):
-            check_finite(q, "the data", allow_missing=self.takes_missing)
+        check_same_features(q, self)
+        self.check_values(q, "the data")
+        q = read_as(recoded(q, self.categories), self.missing)
         return q if self.scale is None else q.scaled(self.scale)
+
+    def check_values(self, q: Queries, name: str) -> None:
+        """Raise `InputError` for features that are infinite, or missing without a meaning."""
+        takes = self.takes_missing
+        check_finite(q, name, allow_missing=takes, rule=self.missing, unlearned=self.unlearned)
 
     def probabilities(self, scores: Float64Array) -> Float64Array:
         """Return the calibrated probabilities of scores; `InputError` if the model is not calibrated."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -30,12 +30,12 @@ from directrix.rankers.named_trainers import (
     trainer_of,
 )
 from directrix.rankers.record import own_model
-from directrix.rankers.scoring import check_names, scores_by
+from directrix.rankers.scoring import scores_by
 from directrix.rankers.shards import OnShards
-from directrix.rankers.starts import started_from
+from directrix.rankers.starts import check_same, started_from
 from directrix.surrogates.base import FIRST_SHARE, CutOff
 from directrix.trainers.wrappers import BestSoFar, Continuation
-from directrix.types import Float64Array, Model, Objective, Result, Surrogate
+from directrix.types import Float64Array, Model, Result, Surrogate
 
 
 def checks_of(trainers: frozenset[str], starts: tuple[str, ...]) -> Checks:
@@ -136,10 +136,17 @@ class GradientRanker(OnShards):
             # the paper's function alone overfits many small models (docs/decisions/cut-offs.md)
             trained = objective.with_share(FIRST_SHARE)
         if valid is not None:
-            score = _mean_of_parameters(measure, model, valid)
+            if valid.held == "shards":
+                score = mean_evaluator_on_shards(measure, model, valid)
+            else:
+                mean = mean_evaluator(measure, valid)
+                score = lambda params: mean(scores_by(model, params, valid))  # noqa: E731
             stages = replace(stages, trainer=BestSoFar(stages.trainer, score, training.patience))
         if self.max_iter == 0:
-            result = _kept_start(objective, start)
+            value, _ = objective.value_and_grad(start)
+            message = "The start was kept: max_iter is 0."
+            counts = {"iterations": 0, "evaluations": 1}
+            result = Result(start, float(value), "max_iter", message, counts)
         else:
             result = stages.minimize(trained, start, callback=training.callback)
             if trained is not objective and not result.own_loss:
@@ -151,16 +158,16 @@ class GradientRanker(OnShards):
 
     def _start(self, training: Training) -> tuple[Any, Float64Array]:
         """Return a model of the scaled features, and the parameters from which the trainer starts."""
-        n_columns, before = training.queries.n_features, self._resumed()
+        before = self._resumed()
         if before is not None:
-            if before.n_columns != n_columns:
+            remedy = "Fit with warm_start=False to start again from the beginning."
+            check_same(training, before, "the last fit", remedy)
+            if before.n_columns != training.queries.n_features:
                 raise InputError(
-                    f"warm_start: the last fit had {before.n_columns} features, the data have {n_columns}; "
-                    "fit with warm_start=False to start again from the beginning."
+                    f"warm_start: the last fit had {before.n_columns} scaled columns, this one has "
+                    f"{training.queries.n_features}; both must have the same scale.",
+                    remedy,
                 )
-            # with another scale, other features may make as many columns
-            if before.n_features == training.n_given:
-                check_names(training.names, before.feature_names)
         elif isinstance(self.start, Ranker):
             before = started_from(self, self.start, training, "start").model_
         model, n_params = self._model(training, before)
@@ -169,26 +176,6 @@ class GradientRanker(OnShards):
         if isinstance(self.start, str):
             return model, self._first(model, training)
         return model, _given_weights(self.start, n_params)
-
-
-def _mean_of_parameters(measure: RankingMeasure, model: Model, valid: Any) -> Callable[[Float64Array], float]:
-    """Return the mean of a measure over scaled queries as a function of the parameters."""
-    if valid.held == "shards":
-        return mean_evaluator_on_shards(measure, model, valid)
-    mean = mean_evaluator(measure, valid)
-    return lambda params: mean(scores_by(model, params, valid))
-
-
-def _kept_start(objective: Objective, start: Float64Array) -> Result:
-    """Return the result of no training at all."""
-    value, _ = objective.value_and_grad(start)
-    return Result(
-        start,
-        float(value),
-        "max_iter",
-        "The start was kept: max_iter is 0.",
-        {"iterations": 0, "evaluations": 1},
-    )
 
 
 def _given_weights(start: Any, n_params: int) -> Float64Array:

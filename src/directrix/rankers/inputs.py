@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from directrix.data.checks import check_labels, weights_of
-from directrix.data.columns import LABELS, feature_label
-from directrix.data.frames import matrix_of, names_of
+from directrix.data.columns import LABELS, feature_label, nearest
+from directrix.data.frames import is_frame, matrix_of
 from directrix.data.memory import check_room
+from directrix.data.missing import check_finite, read_as
 from directrix.data.queries import Queries
 from directrix.data.scale import SCALES, is_scale
 from directrix.data.sparse import column_reader
@@ -24,14 +25,7 @@ from directrix.measures.precision import unreached
 from directrix.measures.prepared import check_judgments
 from directrix.parameters import CHECKS, Checks, option, refusal, whole
 from directrix.parsing import IN_MODULE
-from directrix.rankers.scoring import (
-    check_finite,
-    check_learned,
-    check_names,
-    matched,
-    missing_values,
-    read_as,
-)
+from directrix.rankers.scoring import check_same_features, recoded
 from directrix.registry import SURROGATES, classes
 from directrix.surrogates.approx import ApproxNDCG
 from directrix.surrogates.names import surrogate as parse_surrogate
@@ -41,16 +35,10 @@ Weights = tuple[Float64Array | None, Float64Array | None]
 """Weights of documents, and of queries."""
 
 
-def explain_rejected(X: Any, labels: Sequence[Any], known: Iterable[str], error: Exception) -> None:
-    """Raise `InputError` for rows that scikit-learn rejects with an ``error`` that names no column or row.
-
-    ``known`` are the names of the features in training.
-    """
-    names, known = names_of(X), list(known)
-    if names:
+def explain_rejected(X: Any, labels: Sequence[Any], error: Exception) -> None:
+    """Raise `InputError` for rows that scikit-learn rejects with an ``error`` that names no column or row."""
+    if is_frame(X):
         matrix_of(X)
-    if names != known and set(names) == set(known):
-        raise InputError(f"{error}Type X[list(ranker.feature_names_in_)].") from None
     if "y contains NaN" in str(error):
         check_labels(*labels)
 
@@ -194,16 +182,12 @@ def check_training(q: Data, valid: Data | None, *, allow_missing: bool) -> None:
     check_trainable(q)
 
 
-def check_valid(valid: Data, q: Data, *, allow_missing: bool = False) -> None:
+def check_valid(
+    valid: Data, q: Data, name: str = "the validation data", *, allow_missing: bool = False
+) -> None:
     """Raise `InputError` for validation data with other features, or if `check_finite` does."""
-    if valid.n_features != q.n_features:
-        raise InputError(
-            f"the validation data have {valid.n_features} features, the training data {q.n_features}; both "
-            "must have the same ones.",
-            Advice("n-features"),
-        )
-    check_names(valid.feature_names, q.feature_names, "the validation data")
-    check_finite(valid, "the validation data", allow_missing=allow_missing)
+    check_same_features(valid, q, name)
+    check_finite(valid, name, allow_missing=allow_missing, rule=q.missing)
 
 
 def same_rows(valid: Data, q: Data) -> bool:
@@ -353,8 +337,10 @@ def column_of(name: int | str, known: Sequence[str], n_features: int, parameter:
         return known.index(name)
     if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < n_features:
         return int(name)
+    near = nearest(name, known) if isinstance(name, str) else ""
     raise InputError(
-        f"{parameter} has {short_text(name)}; the data have {n_features} features, numbered from 0"
+        f"{parameter} has {short_text(name)}; {f'did you mean {near!r}? The' if near else 'the'} data have "
+        f"{n_features} features, numbered from 0"
         + (f", with the names {', '.join(known[:20])}." if known else " and without names.")
     )
 
@@ -417,10 +403,8 @@ def training_for(  # noqa: PLR0913
     valid = valid if valid is None or valid is q else read_as(valid, q.missing, which)
     refuse_categories(q, ranker)
     check_training(q, valid, allow_missing=ranker.takes_missing)
-    if valid is not None and q.missing == valid.missing == "error" and not missing_values(q):
-        check_learned(valid, np.ones(q.n_features, dtype=bool), q.missing, which)
     if valid is not None and valid is not q:
-        valid = matched(valid, q.categories, which)
+        valid = recoded(valid, q.categories, which)
     # one object for both is a choice: that of a search on few queries
     if valid is not None and valid is not q and same_rows(valid, q):
         warn(

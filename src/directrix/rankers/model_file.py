@@ -26,9 +26,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from directrix.data.checks import MISSING
 from directrix.data.files import decompressor, path_of, readable, replacing
 from directrix.data.frames import Categories, categories_from
+from directrix.data.missing import MISSING
 from directrix.data.scale import Scale, ScaleUnion, scale_from_json
 from directrix.errors import InputError, first_repeated, short_text
 from directrix.models.linear import LinearModel

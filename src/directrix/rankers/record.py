@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from directrix import __version__
+from directrix.data.missing import missing_values
 from directrix.data.queries import Queries
 from directrix.errors import InputError, short_text
 from directrix.fingerprint import fingerprint
@@ -24,7 +25,6 @@ from directrix.rankers.bounds import CONSTRAINTS, to_entries
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import TrainedModel, Training
 from directrix.rankers.named_trainers import trainer_from
-from directrix.rankers.scoring import missing_values
 from directrix.registry import RANKERS
 from directrix.surrogates.names import surrogate as parse_surrogate
 from directrix.types import Result

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from directrix.data.checks import as_floats, check_missing, is_missing, reject_masked, unmasked
+from directrix.data.checks import as_floats, is_missing, reject_masked, unmasked
 from directrix.data.frames import (
     Categories,
     are_dicts,
     by_column,
+    by_name,
     cells_of,
-    check_cells,
     collected,
     columns_of,
     columns_of_rows,
@@ -25,7 +25,8 @@ from directrix.data.frames import (
     matrix_of,
 )
 from directrix.data.grouping import require_queries
-from directrix.data.queries import Queries, filled
+from directrix.data.missing import check_cells, stated
+from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import explain_rejected
@@ -50,23 +51,23 @@ def queries_of(
 ) -> Queries:
     """Return rows as queries; without labels, which are then 0, they may also lack qid and group.
 
-    The features get the names of ``feature_names_in_`` of the ranker, and those that have categories in the
-    model or the queries ``like`` are coded. Without ``like`` the ranker takes number and names of its
-    features from the rows.
-    ``missing`` is the caller's rule; without one that of the model decides, or in training whether any values
-    are missing. Messages call the queries of the rows ``prefix`` + "qid".
+    Columns of frames and dicts are taken by name, in any order. The features get the names of
+    ``feature_names_in_`` of the ranker, and those that have categories in the model or the queries ``like``
+    are coded. Without ``like`` the ranker takes number and names of its features from the rows.
+    ``missing`` is the caller's rule; without one that of the model decides, and in training missing values
+    are an error. Messages call the queries of the rows ``prefix`` + "qid".
     """
     rule = "error" if missing is None else missing
-    check_missing(rule)
     if not labels and qid is None and group is None and _is_plain(X, ranker, like):
         check_cells(X, "nan", (), "row {}".format)
         n_docs = len(X)
         ends, rows = np.array([0, n_docs]), np.arange(n_docs)
-        return filled(Queries(X, np.zeros(n_docs), ends, (0.0,), None, None, rows, missing=rule))
+        return stated(Queries(X, np.zeros(n_docs), ends, (0.0,), None, None, rows), rule)
     reset = like is None
-    trained = () if reset else getattr(ranker, "feature_names_in_", ())
+    trained = [] if reset else list(getattr(ranker, "feature_names_in_", ()))
     if are_dicts(X):
         X = columns_of_rows(X, trained)
+    X = by_name(collected(X), trained, "X", "Give the columns ranker.feature_names_in_.")
     X, coded = encoded(X, _columns_with_texts(X, trained, None if like is None else like.categories))
     if labels:
         X, y = _checked_rows(ranker, X, *labels, reset=reset)
@@ -77,11 +78,12 @@ def queries_of(
     names = getattr(ranker, "feature_names_in_", None)
     names = None if names is None else names.tolist()
     queries = Queries.from_arrays(X, y, qid=qid, group=group, feature_names=names, missing="nan")
-    return filled(replace(queries, categories=by_column(coded, names or ()), missing=rule))
+    queries = replace(queries, categories=by_column(coded, names or ()), missing="error")
+    return stated(queries, rule)
 
 
 def _is_plain(X: Any, ranker: Any, like: Any) -> bool:
-    """Whether an array needs none of scikit-learn's checks, which take longer than to score a list."""
+    """Return whether an array needs no checks of scikit-learn and no copy, which take longer than a list."""
     return (
         type(X) is np.ndarray
         and X.dtype in (np.float64, np.float32)
@@ -109,7 +111,7 @@ def _columns_with_texts(X: Any, trained: Any, categories: Categories | None) -> 
 def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
     """Return features, and labels if they are given, as arrays; ``reset`` keeps number and names of features.
 
-    Columns of a dict are taken by name, in any order. Raises as `sklearn.utils.validation.validate_data`.
+    Raises as `sklearn.utils.validation.validate_data`.
     """
     arguments = {**_ROWS, "y_numeric": True} if labels else _ROWS
     for values in labels:
@@ -122,27 +124,19 @@ def _checked_rows(ranker: Any, X: Any, *labels: Any, reset: bool) -> Any:
         X = as_floats(X, "X", "a row of numbers per document")
     if not is_dict(X):
         try:
-            return validate_data(ranker, collected(X), *labels, reset=reset, **arguments)
+            return validate_data(ranker, X, *labels, reset=reset, **arguments)
         except OverflowError as error:
             raise InputError(
                 f"X or y holds a number that is not a float ({error}); numbers up to 1e308 are needed. Type "
                 "numpy.asarray(X, dtype=float) to find it."
             ) from None
         except (TypeError, ValueError) as error:
-            explain_rejected(X, labels, () if reset else getattr(ranker, "feature_names_in_", ()), error)
+            explain_rejected(X, labels, error)
             raise
-    names = list(getattr(ranker, "feature_names_in_", X)) if not reset else list(X)
-    if set(names) != set(X):
-        raise InputError(
-            f"X has the columns {', '.join(map(str, X))}; those of the training data, "
-            f"{', '.join(map(str, names))}, are needed. Give {{name: X[name] for name in "
-            "ranker.feature_names_in_}."
-        )
     # scikit-learn would warn that an array has no names; those of the dict have just been compared
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-        rows = matrix_of({name: X[name] for name in names})
-        checked = validate_data(ranker, rows, *labels, reset=reset, **arguments)
-    if reset and all(isinstance(name, str) for name in names):
-        ranker.feature_names_in_ = np.array(names, dtype=object)
+        checked = validate_data(ranker, matrix_of(X), *labels, reset=reset, **arguments)
+    if reset and all(isinstance(name, str) for name in X):
+        ranker.feature_names_in_ = np.array(list(X), dtype=object)
     return checked

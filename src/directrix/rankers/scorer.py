@@ -12,20 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import as_floats, check_missing, has_finite_sum, is_empty
-from directrix.data.columns import column_list, feature_label
+from directrix.data.checks import as_floats, has_finite_sum, is_empty
+from directrix.data.columns import feature_label
 from directrix.data.files import to_number
 from directrix.data.frames import (
     Categories,
     are_dicts,
+    by_name,
     cells_of,
     columns_of,
     columns_of_rows,
+    is_frame,
     matrix_of,
     name_of,
-    names_of,
-    zeros_for_missing,
 )
+from directrix.data.missing import check_missing, check_rule, zeros_for_missing
 from directrix.data.scale import Scale
 from directrix.data.statistics import inverse
 from directrix.errors import InputError, short_text, warn
@@ -100,7 +101,7 @@ class Scorer:
     """
 
     def __init__(self, model: FittedModel, *, missing: str | None = None) -> None:
-        from directrix.rankers.scoring import check_rule, place_among
+        from directrix.rankers.scoring import place_among
 
         self._rule = "error" if missing is None else missing
         check_missing(self._rule)
@@ -144,8 +145,8 @@ class Scorer:
         """
         if are_dicts(features):
             features = columns_of_rows(features, self.feature_names or ())
-        if self.feature_names and (names := names_of(features)) and all(isinstance(x, str) for x in names):
-            features = self._by_name(features, names)
+        if self.feature_names and is_frame(features):
+            features = self._by_name(features)
         if self._places:
             features = self._coded(features)
         if isinstance(features, np.ndarray) and features.dtype in (np.float64, np.float32):
@@ -181,22 +182,18 @@ class Scorer:
         """
         return np.argsort(-self.predict(features), kind="stable")
 
-    def _by_name(self, frame: Any, names: list[str]) -> Any:
+    def _by_name(self, frame: Any) -> Any:
         """Return the columns of a frame in the order of the model, as numbers unless some are categories."""
-        known = self.feature_names or ()
-        if set(names) != set(known):
-            raise InputError(
-                f"features have the columns {column_list(names)}; those of the training data, "
-                f"{column_list(known)}, are needed. Give features[list(scorer.feature_names)]."
-            )
-        columns = columns_of(frame)
-        ordered = {name: columns[name] for name in known}
+        remedy = "Give the columns scorer.feature_names."
+        columns = columns_of(by_name(frame, self.feature_names or (), "the list", remedy))
         if not self._places:
-            return matrix_of(ordered)
-        return np.array([cells_of(column) for column in ordered.values()], dtype=object).T
+            return matrix_of(columns)
+        return np.array([cells_of(column) for column in columns.values()], dtype=object).T
 
     def _coded(self, rows: Any) -> Array:
         """Return rows with places for the names of categories; zeros if they have the wrong shape."""
+        from directrix.rankers.scoring import unseen_text
+
         X = np.array(rows, dtype=object)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             return np.zeros(X.shape)
@@ -212,10 +209,8 @@ class Scorer:
             if len(unseen := given[np.isnan(places)]):
                 name = feature_label(column, self.feature_names)
                 self._check_names(name, unseen, column)
-                warn(
-                    f"{name} holds categories that the model has not seen; they count as missing.",
-                    stacklevel=3,
-                )
+                note = unseen_text(name, len(unseen), len(given), name_of(unseen[0]))
+                warn(f"the list: {note}; they count as missing.", stacklevel=3)
         return X
 
     def _check_names(self, label: str, unseen: Array, column: int) -> None:
@@ -232,16 +227,14 @@ class Scorer:
     def _check(self, X: Array, scores: Float64Array | None = None) -> None:
         """Raise `InputError` for features that the model does not take, or scores that are not finite."""
         from directrix.data.queries import Queries
-        from directrix.rankers.scoring import check_finite, check_learned, check_scores
+        from directrix.rankers.scoring import check_scores
 
-        takes_missing = self._model.takes_missing
         q = Queries.from_arrays(
             X, np.zeros(len(X)), group=[len(X)], feature_names=self.feature_names, missing="nan"
         )
-        check_finite(q, "the list", allow_missing=takes_missing)
-        check_learned(replace(q, missing=self._rule), self._model.unlearned, self._model.missing, "the list")
+        self._model.check_values(replace(q, missing=self._rule), "the list")
         if scores is not None:
-            check_scores(scores, q, allow_missing=takes_missing)
+            check_scores(scores, q)
 
 
 def _scores_of(fitted: FittedModel, categories: Categories | None) -> _Scores:

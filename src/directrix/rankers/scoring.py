@@ -10,73 +10,35 @@ import numpy as np
 
 from directrix.data.columns import feature_label
 from directrix.data.frames import Categories, spelled_name
-from directrix.data.queries import Queries, filled
+from directrix.data.matching import match_data
+from directrix.data.queries import Queries, take_columns
 from directrix.data.sparse import entries
-from directrix.data.stored import blocks, flaws_of
+from directrix.data.stored import blocks
 from directrix.errors import Advice, InputError, short_text, warn
 from directrix.models.mlp import MLPModel
 from directrix.models.rows import row_slice, scores_of
 from directrix.models.trees import Trees
-from directrix.types import Array, Data, Float64Array
+from directrix.types import Data, Float64Array
 
 
-def check_names(
-    names: tuple[str, ...] | None, trained: tuple[str, ...] | None, which: str = "the data"
-) -> None:
-    """Raise `InputError` if data have other feature names than a model, or another order of them."""
-    if names is None or trained is None or names == trained:
-        return
-    column = next(i for i, pair in enumerate(zip(names, trained, strict=True)) if pair[0] != pair[1])
-    raise InputError(
-        f"{feature_label(column)} of {which} is {names[column]!r}, of the training data "
-        f"{trained[column]!r}; both must have the same features in the same order.",
-        Advice("by-position"),
-    )
+def check_same_features(q: Data, trained: Any, which: str = "the data") -> None:
+    """Raise `InputError` unless data have the features of a model, or of training data, in their order."""
+    if text := match_data(q, trained).problem(which, "the training data"):
+        raise InputError(text, Advice("same-features"))
 
 
-def check_finite(q: Data, name: str, *, allow_missing: bool = False) -> None:
-    """Raise `InputError` at the first feature that is infinite, or NaN unless that is allowed."""
-    for flaw in q.flaws:
-        is_gap = bool(np.isnan(flaw.value))
-        if is_gap and allow_missing:
-            continue
-        kind = "missing values (NaN)" if is_gap else "infinite values"
-        raise InputError(
-            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is {flaw.value:g}"
-            f"{f', and {flaw.n - 1:,} more are' if flaw.n > 1 else ''}; this model takes no {kind}.",
-            Advice("scale-or-trees" if is_gap else "clip"),
-        )
+def take_features(q: Queries, trained: Any) -> Queries:
+    """Return queries with the features of a model in its order; `InputError` if they differ."""
+    match = match_data(q, trained)
+    if match.lacking or match.surplus:
+        raise InputError(match.problem("the data", "the training data"), Advice("same-features"))
+    return take_columns(q, match.columns)
 
 
-def check_learned(q: Any, unlearned: Array, rule: str, name: str) -> None:
-    """Raise `InputError` at the first missing value of an ``unlearned`` feature, unless it was allowed."""
-    # An infinite value is always an error, whose message comes from `check_finite`.
-    has_infinite = any(np.isinf(entry.value) for entry in q.flaws)
-    if q.missing != "error" or not missing_values(q) or has_infinite:
-        return
-    flaws = flaws_of(q.features, q.qptr, q.rows, unlearned)
-    flaw = next((entry for entry in flaws if np.isnan(entry.value)), None)
-    if flaw is not None:
-        is_whole = rule == "error"
-        raise InputError(
-            f"{flaw.where} of {name}: {feature_label(flaw.column, q.feature_names)} is missing (NaN)"
-            f"{f', and {flaw.n - 1:,} more are' if flaw.n > 1 else ''}; in the training data "
-            f"{'nothing' if is_whole else 'this feature'} was missing, so the model has not learned what "
-            "that means. Give the value,",
-            Advice("missing-or-zero" if is_whole else "missing"),
-        )
-
-
-def missing_values(q: Data) -> int:
-    """Return the number of features that are NaN."""
-    return sum(flaw.n for flaw in q.flaws if np.isnan(flaw.value))
-
-
-def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = False) -> None:
-    """Raise `InputError` at the first score that is NaN or infinite, or at the feature that made it so."""
+def check_scores(scores: Float64Array, q: Queries) -> None:
+    """Raise `InputError` at the first score that is NaN or infinite."""
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
-        check_finite(q, "the data", allow_missing=allow_missing)
         raise InputError(
             f"the score of row {q.rows[bad[0]]} is {scores[bad[0]]:g}, because its features are too large; "
             f"{bad.size:,} of {len(scores):,} scores are not finite.",
@@ -84,7 +46,7 @@ def check_scores(scores: Float64Array, q: Queries, *, allow_missing: bool = Fals
         )
 
 
-def matched(q: Any, categories: Categories | None, which: str = "the data") -> Any:
+def recoded(q: Any, categories: Categories | None, which: str = "the data") -> Any:
     """Return queries with categories coded as positions in these names, of a model or of training data.
 
     An unknown category becomes missing (NaN), and a note counts such values.
@@ -114,13 +76,18 @@ def matched(q: Any, categories: Categories | None, which: str = "the data") -> A
         features[:, column] = table[codes]
         unseen = codes[np.isnan(table[codes]) & (codes < len(ours))]
         if len(unseen):
-            notes.append(
-                f"{len(unseen):,} of {np.count_nonzero(codes < len(ours)):,} values of {name} are categories "
-                f"that the model has not seen (e.g. {short_text(ours[unseen[0]])})"
-            )
+            notes.append(unseen_text(name, len(unseen), int((codes < len(ours)).sum()), ours[unseen[0]]))
     if notes:
         warn(f"{which}: {'; '.join(notes)}; they count as missing.")
     return replace(q, features=features, categories=categories)
+
+
+def unseen_text(name: str, n: int, n_values: int, example: Any) -> str:
+    """Return a clause that counts the values of a feature whose categories the model has not seen."""
+    return (
+        f"{n:,} of {n_values:,} values of {name} are categories that the model has not seen "
+        f"(e.g. {short_text(example)})"
+    )
 
 
 def place_among(names: Sequence[str]) -> Callable[[str], float]:
@@ -139,34 +106,6 @@ def check_codes(q: Queries, column: int) -> None:
         raise InputError(
             f"categorical_features: column {column} holds {float(values[bad][0]):g}; categories in arrays "
             "are whole numbers >= 0. Or give a frame with a column of a categorical type."
-        )
-
-
-def read_as(q: Any, rule: str, which: str = "the data") -> Any:
-    """Return queries with 0 for missing values if the training data were read so, else unchanged.
-
-    Raises
-    ------
-    InputError
-        If missing values were read as 0 and those of the training data were kept, or if the rule is 0 and
-        missing values are on disk or in shards.
-    """
-    if rule == "zero":
-        if q.held == "memory":
-            return filled(replace(q, missing="zero"))
-        check_finite(q, which)
-    else:
-        check_rule(q.missing, rule, which)
-    return q
-
-
-def check_rule(given: str | None, rule: str, which: str) -> None:
-    """Raise `InputError` if missing values count as 0, and those of the training data were kept."""
-    if rule == "nan" and given == "zero":
-        raise InputError(
-            f"{which}: missing values were read as 0, and those of the training data were kept; a model "
-            "treats them as in its training.",
-            Advice("keep-missing"),
         )
 
 

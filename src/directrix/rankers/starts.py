@@ -6,9 +6,10 @@ from typing import Any
 
 from sklearn.base import clone
 
+from directrix.data.matching import match_features
 from directrix.errors import InputError
+from directrix.rankers.fitted import FittedModel
 from directrix.rankers.inputs import Training
-from directrix.rankers.scoring import check_names
 
 
 def started_from(ranker: Any, start: Any, training: Training, name: str) -> Any:
@@ -19,37 +20,26 @@ def started_from(ranker: Any, start: Any, training: Training, name: str) -> Any:
     `InputError` if it is of another class, or was fitted to features of other number, names or scale;
     ``name`` is that of the ranker's parameter.
     """
-    is_fitted = hasattr(start, "n_features_in_")
-    fitted = (start if is_fitted else _fit(start, training)).trained()
+    if is_fitted := hasattr(start, "n_features_in_"):
+        fitted = start.trained()
+    else:
+        unfitted = clone(start)
+        # The features are scaled already, and a second scale would change what the weights mean.
+        if "scale" in unfitted.get_params(deep=False):
+            unfitted.set_params(scale=None)
+        weights = {"doc_weight": training.doc_weight, "query_weight": training.query_weight}
+        fitted = unfitted.fit_queries(training.queries, measure=training.measure, **weights).trained()
     kind = type(ranker).__name__
     if type(fitted) is not type(ranker):
-        weights = " or from an array of weights" if name == "start" else ""
+        or_weights = " or from an array of weights" if name == "start" else ""
         raise InputError(
             f"{name} is a fitted {type(fitted).__name__}; a {kind} starts from one of its own kind"
-            f"{weights}. Type {name}={kind}(...).fit(X, y, qid=qid)."
+            f"{or_weights}. Type {name}={kind}(...).fit(X, y, qid=qid)."
         )
-    if is_fitted:
-        _check(fitted.model_, training, name)
-    return fitted
-
-
-def _fit(start: Any, training: Training) -> Any:
-    unfitted = clone(start)
-    # The features are scaled already, and a second scale would change what the weights mean.
-    if "scale" in unfitted.get_params(deep=False):
-        unfitted.set_params(scale=None)
-    weights = {"doc_weight": training.doc_weight, "query_weight": training.query_weight}
-    return unfitted.fit_queries(training.queries, measure=training.measure, **weights)
-
-
-def _check(model: Any, training: Training, name: str) -> None:
-    """Raise `InputError` unless both have the same features, scaled in the same way."""
-    queries = training.queries
-    if model.n_columns != queries.n_features:
-        raise InputError(
-            f"{name} was fitted to {model.n_columns} scaled features, the data have "
-            f"{queries.n_features}; fit it to the same features."
-        )
+    if not is_fitted:
+        return fitted
+    model = fitted.model_
+    check_same(training, model, name, f"Fit {name} to the same features, or leave it out.")
     # Two scales are compared by their fitted numbers: the same kind on other queries scales otherwise.
     theirs, ours = (None if scale is None else scale.to_json() for scale in (model.scale, training.scale))
     if theirs != ours:
@@ -58,13 +48,21 @@ def _check(model: Any, training: Training, name: str) -> None:
             f"{_scaling(training.scale)}: its parameters mean something else here. Fit both with scale=None, "
             f"or give {name} without fitting it: it is then fitted to the same features."
         )
-    # scaled queries have lost their names, which the training keeps
-    check_names(training.names, model.feature_names)
-    if model.categories != queries.categories:
+    if model.categories != training.queries.categories:
         raise InputError(
             f"{name} was fitted to other categories; fit both to frames with the same ones, e.g. of a "
             "categorical type that lists all."
         )
+    return fitted
+
+
+def check_same(training: Training, model: FittedModel, name: str, remedy: str) -> None:
+    """Raise `InputError` unless a model from which to start has the features of the training."""
+    # Scaled queries have lost their names and have more columns; the training keeps both of the given ones.
+    names = training.names or training.n_given
+    match = match_features(names, model.feature_names or model.n_features)
+    if text := match.problem("the training data", name):
+        raise InputError(text, remedy)
 
 
 def _scaling(scale: Any) -> str:

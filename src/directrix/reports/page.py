@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
-from directrix.reports.report import Figure, Report, claims_table, tally
+from directrix.reports.report import MARKS, Claim, Figure, Report, claims_table, tally
 from directrix.tables import Table, escaped_markdown, notes_once
 
 CLAIMS = "Claims of the paper"
@@ -14,32 +17,30 @@ ENDING = ("What was done", "What differs from the paper", "What could not be don
 
 Block = str | Table | Figure
 
-FILES = (
-    "The command writes this page (`page.md`) and its interactive form (`report.html`), the tables as text,\n"
-    "JSON, LaTeX and CSV, the figures as PNG, SVG, PDF and points (CSV), every finished part\n"
-    "(`cells.jsonl`), and the settings on which the figures depend (`settings.json`). If it was stopped,\n"
-    "the same command resumes it."
-)
 
+def page(report: Report, *, pictures: str = "figures", tables: str = "tables") -> str:
+    """Return the page of a report in Markdown.
 
-def page(report: Report, *, pictures: str = "figures") -> str:
-    """Return the page of a report in Markdown; ``pictures`` is the folder of PNG files, relative to it."""
-    texts = [
-        f"# {escaped_markdown(report.title)}",
-        report.paper,
-        f"This page is what `{report.command}` writes.",
-    ]
-    for title, blocks in outline(report):
-        texts += [f"## {escaped_markdown(title)}", *(_markdown(block, pictures) for block in blocks)]
-    not_run = "<!-- not run: needs the data of the paper, and more time than a test has -->\n"
-    texts += ["## How to repeat it", f"{not_run}```console\n$ {report.command}\n```"]
+    Parameters
+    ----------
+    report : Report
+    pictures, tables : str
+        Folders of the PNG and of the CSV files, relative to the page.
+    """
+    links = {table.title: f"{tables}/{name}" for name, table in csv_files(report).items()}
+    made = f"This page is what `{report.command}` writes; the same command resumes a run that was stopped."
     seconds = report.settings.get("seconds", {}).get("all parts")
     # A run that was resumed knows the time of all its calls.
     if seconds is not None:
         time = f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
         time = f"{seconds:.0f} seconds" if seconds < 120 else time
-        texts.append(f"Its parts, one after another, took {time} by the clock.")
-    return "\n\n".join(filter(None, [*texts, FILES])) + "\n"
+        made += f" Its parts, one after another, took {time} by the clock."
+    texts = [f"# {escaped_markdown(report.title)}", report.paper, made]
+    for title, blocks in outline(report):
+        if title == CLAIMS:
+            blocks = [blocks[0], f"[Our figures for each claim]({links['']}).", *_verdicts(report.claims)]
+        texts += [f"## {escaped_markdown(title)}", *(_markdown(block, pictures, links) for block in blocks)]
+    return "\n\n".join(filter(None, texts)) + "\n"
 
 
 def outline(report: Report) -> list[tuple[str, list[Block]]]:
@@ -61,13 +62,58 @@ def outline(report: Report) -> list[tuple[str, list[Block]]]:
     return [(title, blocks) for title, blocks in kept if blocks]
 
 
-def _markdown(block: Block, pictures: str) -> str:
+def csv_files(report: Report) -> dict[str, Table]:
+    """Names of the CSV files, and the tables in them: number and beginning of the title; ``claims.csv``."""
+    titles = [table.title.lower() for table in report.tables]
+    slugs = [re.sub("[^a-z0-9]+", "-", title).strip("-")[:48].rstrip("-") for title in titles]
+    files = {
+        f"{number:02d}-{slug or 'table'}.csv": table
+        for number, (slug, table) in enumerate(zip(slugs, report.tables, strict=True), 1)
+    }
+    return files | ({"claims.csv": claims_table(report.claims)} if report.claims else {})
+
+
+def _markdown(block: Block, pictures: str, links: Mapping[str, str]) -> str:
     if isinstance(block, Table):
-        return block.markdown()
+        if block.detail:
+            notes = escaped_markdown(" ".join(block.notes))
+            link = f"[{len(block.rows)} rows]({links[block.title]})"
+            return f"**{escaped_markdown(block.title)}**: {link}. {notes}".rstrip()
+        return _narrow(block).markdown()
     if isinstance(block, Figure):
         alt = escaped_markdown(" ".join(block.alt.split())).replace("[", "\\[").replace("]", "\\]")
         return f"![{alt}]({pictures}/{block.name}.png)\n\n*{escaped_markdown(block.title)}*"
     return block
+
+
+def _verdicts(claims: Sequence[Claim]) -> Iterator[str]:
+    """Yield a list of claims for each verdict; ``DATA: CLAIM`` on several data sets is one item."""
+    parts = [(" ".join(claim.text.split()).partition(": "), claim) for claim in claims]
+    n_data = Counter(text for (_, _, text), _ in parts)
+    for verdict, mark in MARKS.items():
+        items: dict[str, tuple[list[str], list[str]]] = {}
+        for (data, colon, text), claim in parts:
+            if claim.verdict == verdict:
+                is_shared = text and n_data[text] > 1
+                places, names = items.setdefault(text if is_shared else data + colon + text, ([], []))
+                places.append(claim.source)
+                names += [data] * bool(is_shared)
+        rows = (
+            f"- {escaped_markdown(text)} ({escaped_markdown('; '.join(dict.fromkeys(places)))})"
+            + (f": {escaped_markdown(', '.join(names))}" if names else "")
+            for text, (places, names) in items.items()
+        )
+        if items:
+            yield f"**{mark} {verdict}**\n\n" + "\n".join(rows)
+
+
+def _narrow(table: Table) -> Table:
+    """Return the table with the name of a group before its first column only, if no reader can mistake it."""
+    if not table.groups or not all(name for name, _ in table.groups[1:]):
+        return table
+    firsts = [f"{name}: " if name and not i else "" for name, n in table.groups for i in range(n)]
+    columns = map("".join, zip(firsts, table.columns, strict=True))
+    return replace(table, columns=tuple(columns), groups=())
 
 
 def joined(texts: Iterable[str]) -> str:

@@ -90,11 +90,18 @@ def training_report(
 ) -> Report:
     """Return the report of a search; see `write_training_report`."""
     measure = result.ranker.measure_.name
-    race, data = _race_table(result, inspection), _data_table(queries, valid, names)
+    rows = []
+    for name, data in zip(names, (queries, valid), strict=True):
+        if data is not None:
+            sizes = np.diff(data.qptr)
+            span = f"{sizes.min()} to {sizes.max()}"
+            labels = f"{data.labels.min():g} to {data.labels.max():g}"
+            rows.append((name, data.n_queries, data.n_docs, span, data.n_features, labels))
+    heads = ("data", "queries", "documents", "per query", "features", "labels")
     importance, compared = inspection.importance.tables(_FEATURES), _compared(result, inspection)
     sections = (
-        Section("Data", (data,)),
-        Section("The candidates", (race,)),
+        Section("Data", (Table("Queries and documents", heads, tuple(rows)),)),
+        Section("The candidates", (_race_table(result, inspection),)),
         Section("What the ranker depends on", importance),
         *((Section(f"Against {BASELINE}", compared, (_bias(result),)),) if compared else ()),
     )
@@ -140,7 +147,7 @@ def _race_table(result: SearchResult, inspection: Inspection) -> Table:
     compared: list[Any] = [*result.trials, *filter(None, [result.baseline])]
     for trial, (label, valid, error, *others, outcome) in zip(compared, rows, strict=True):
         lead: tuple[Value, Value] = mean_and_error(values[: len(trial.values)] - trial.values)
-        # There is no lead over the chosen candidate itself, or over one with values from other training runs.
+        # There is no lead over the chosen candidate itself, nor over one that was not trained to the end.
         is_chosen = trial is result.chosen and not result.members
         if math.isnan(trial.valid) or trial.outcome == SAMPLE or trial.progress or is_chosen:
             lead = None, None
@@ -159,18 +166,6 @@ def _race_table(result: SearchResult, inspection: Inspection) -> Table:
         ),
         digits=4,
     )
-
-
-def _data_table(queries: Queries, valid: Queries | None, names: tuple[str, str]) -> Table:
-    heads = ("data", "queries", "documents", "per query", "features", "labels")
-    rows = []
-    for name, data in zip(names, (queries, valid), strict=True):
-        if data is not None:
-            sizes = np.diff(data.qptr)
-            span = f"{sizes.min()} to {sizes.max()}"
-            labels = f"{data.labels.min():g} to {data.labels.max():g}"
-            rows.append((name, data.n_queries, data.n_docs, span, data.n_features, labels))
-    return Table("Queries and documents", heads, tuple(rows))
 
 
 def _compared(result: SearchResult, inspection: Inspection) -> tuple[Table, ...]:

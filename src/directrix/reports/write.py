@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,9 @@ from directrix.data.files import replacing
 from directrix.reports.figures import data_of, draw, need_plot
 from directrix.reports.folder import write_settings
 from directrix.reports.html import html
-from directrix.reports.page import page
+from directrix.reports.page import csv_files, page
 from directrix.reports.report import Report, displayed, tally
-from directrix.tables import Table, json_value, notes_once
+from directrix.tables import json_value, notes_once
 
 # The tables in LaTeX need this package.
 _PACKAGES = r"% needs \usepackage{booktabs}"
@@ -29,8 +27,9 @@ def write_report(folder: Path, report: Report) -> None:
     ----------
     folder : Path
         Folder made by `directrix.papers.workspace.Workspace.open`. Its new files are ``tables.txt``,
-        ``tables.json``, ``tables.tex``, ``tables/NN-TITLE.csv``, ``figures/NAME.png``, ``.svg``, ``.pdf`` and
-        ``.csv`` (its points), ``page.md``, ``report.html`` and ``settings.json``.
+        ``tables.json``, ``tables.tex``, ``tables/NN-TITLE.csv``, ``tables/claims.csv``,
+        ``figures/NAME.png``, ``.svg``, ``.pdf`` and ``.csv`` (its points), ``page.md``, ``report.html`` and
+        ``settings.json``.
     report : Report
 
     Raises
@@ -50,7 +49,7 @@ def write_report(folder: Path, report: Report) -> None:
         "tables.txt": text_of(shown) + "\n",
         "tables.json": json.dumps(document(report), indent=1, allow_nan=False) + "\n",
         "tables.tex": "\n\n".join([_PACKAGES, *(table.latex() for table in shown.tables)]) + "\n",
-        **{f"tables/{name}": table.csv() for name, table in _csv_names(report.tables).items()},
+        **{f"tables/{name}": table.csv() for name, table in csv_files(report).items()},
         **{f"figures/{figure.name}.csv": data_of(figure).csv() for figure in report.all_figures},
         "page.md": page(shown),
         "report.html": html(shown, drawn),
@@ -74,12 +73,13 @@ def write_page(path: Path, report: Report) -> None:
 
 
 def publish(folder: Path, report: Report) -> None:
-    """Write only the page and its pictures, as ``NAME.md`` and ``NAME/FIGURE.png``, for a site.
+    """Write only the page, its pictures and the tables that it links to, for a site.
 
     Parameters
     ----------
     folder : Path
-        Folder of pages, e.g. ``docs/reproductions``; the files are named after the report.
+        Folder of pages, e.g. ``docs/reproductions``. The files are ``NAME.md``, ``NAME/FIGURE.png`` and
+        ``NAME/TABLE.csv``, with the name of the report.
     report : Report
 
     Raises
@@ -91,7 +91,10 @@ def publish(folder: Path, report: Report) -> None:
     shown: Report = displayed(report)
     for figure in shown.all_figures:
         _write(folder / report.name / f"{figure.name}.png", draw(figure, "png"))
-    _write(folder / f"{report.name}.md", page(shown, pictures=report.name).encode())
+    for name, table in csv_files(report).items():
+        if table.detail or not table.title:
+            _write(folder / report.name / name, table.csv().encode())
+    _write(folder / f"{report.name}.md", page(shown, pictures=report.name, tables=report.name).encode())
 
 
 def text_of(report: Report) -> str:
@@ -132,15 +135,6 @@ def document(report: Report) -> dict[str, Any]:
             }
             for entry in report.per_query
         ],
-    }
-
-
-def _csv_names(tables: Sequence[Table]) -> dict[str, Table]:
-    """File names of the tables: number, and the beginning of the title."""
-    slugs = [re.sub("[^a-z0-9]+", "-", table.title.lower()).strip("-")[:48].rstrip("-") for table in tables]
-    return {
-        f"{number:02d}-{slug or 'table'}.csv": table
-        for number, (slug, table) in enumerate(zip(slugs, tables, strict=True), 1)
     }
 
 

@@ -117,7 +117,6 @@ def validation_queries(folds: Sequence[Fold]) -> Queries:
     )
     ids = [queries.doc_ids for queries in labeled if queries.doc_ids is not None]
     doc_ids: Array | None = np.concatenate(ids) if len(ids) == len(labeled) else None
-    # Measures read labels and scores only. A column of zeros takes the place of features.
-    features = np.zeros((len(labels), 1), dtype=np.float32)
+    features = np.empty((len(labels), 0), dtype=np.float32)
     query_ids = tuple(query for queries in labeled for query in queries.query_ids)
     return Queries(features, labels, qptr, query_ids, doc_ids, None, np.arange(len(labels)))

@@ -208,7 +208,16 @@ def halve_documents(candidates: Sequence[Candidate], runs: TrainingRuns) -> tupl
         # Training time is assumed to be proportional to the number of documents.
         growth = runs.n_docs / on_sample.n_docs
         runs.expected = {name: growth * seconds for name, seconds in on_sample.seconds.items()}
-        sampled = tuple(map(_on_sample, on_sample.trials))
+        # A ranker that was trained on the sample, and its scores, cannot be chosen.
+        sampled = tuple(
+            replace(
+                trial,
+                outcome=UNTRAINED if trial.outcome == UNTRAINED else SAMPLE,
+                rankers=(),
+                scores=np.zeros(0),
+            )
+            for trial in on_sample.trials
+        )
         runs.train(_ahead_of_trees(candidates, on_sample.trials)[: rules.FINALISTS - len(trees)])
     train_bags(candidates, runs)
     begun |= {trial.place for trial in runs.trials}
@@ -237,12 +246,6 @@ def _ahead_of_trees(candidates: Sequence[Candidate], trials: Sequence[Trial]) ->
     leaders = (leader for leader in leading(contenders(trials)).values() if leader.name != trees)
     by_place = {c.place: c for c in candidates}
     return [by_place[t.place] for t in leaders if trees is None or t.valid > bar]
-
-
-def _on_sample(trial: Trial) -> Trial:
-    """Mark a trial on a sample, whose ranker and scores cannot be chosen."""
-    outcome = trial.outcome if trial.outcome == UNTRAINED else SAMPLE
-    return replace(trial, outcome=outcome, rankers=(), scores=np.zeros(0))
 
 
 def train_bags(candidates: Sequence[Candidate], runs: TrainingRuns) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from directrix.data.checks import check_unrepeated, weights_of
 from directrix.errors import Advice, InputError, warn
-from directrix.rankers.inputs import Weights, check_measurable, check_trainable, same_rows
+from directrix.rankers.inputs import Weights, check_measurable, check_training, same_rows
 from directrix.rankers.kinds import KINDS
 from directrix.rankers.means import mean_and_error, surrogate_gap
 from directrix.search.choice import Choice, choice
@@ -200,7 +200,7 @@ def _checked(plan: Plan, queries: Any, valid: Any, weights: Weights) -> Weights:
                 "n_jobs. Give valid= alone."
             )
         return weights
-    check_trainable(queries)
+    check_training(queries, valid, allow_missing=True)
     for data, name in ((queries, "the training data"), (valid, "the validation data")):
         if data is not None:
             check_unrepeated(data, name)

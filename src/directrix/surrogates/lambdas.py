@@ -49,6 +49,7 @@ class _Prepared(NamedTuple):
     discount: Float64Array
     labels: Float64Array
     part: Float64Array | None
+    """What the measure itself prepares from the labels; None if it prepares nothing."""
 
 
 class SwapSurrogate(KernelSurrogate):

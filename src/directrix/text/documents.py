@@ -149,12 +149,12 @@ _NEEDED = (
 )
 
 
-def iter_documents(given: Any, id_column: str | None = None) -> Iterator[Document]:
+def iter_documents(source: Any, id_column: str | None = None) -> Iterator[Document]:
     """Yield documents, one after another, from any supported source.
 
     Parameters
     ----------
-    given : path, frame, dict, data set of ir_datasets, or iterable of dicts or named tuples
+    source : path, frame, dict, data set of ir_datasets, or iterable of dicts or named tuples
         A file or folder: JSON lines, CSV, TSV, Parquet, Arrow, TREC or SMART text; any other file of a
         folder is one document. A table without a known name in its first line has the columns identifier
         and text.
@@ -167,15 +167,15 @@ def iter_documents(given: Any, id_column: str | None = None) -> Iterator[Documen
     InputError
         If a document has no identifier, or something cannot be read.
     """
-    return _checked(_Reader("docno", id_column).records(given), "document")
+    return _checked(_Reader("docno", id_column).records(source), "document")
 
 
-def query_texts(given: Any, field: str | None = None, id_column: str | None = None) -> dict[str, str]:
+def query_texts(source: Any, field: str | None = None, id_column: str | None = None) -> dict[str, str]:
     """Return the texts of the queries, in their order; see `iter_documents`.
 
     Parameters
     ----------
-    given : as `iter_documents`
+    source : as `iter_documents`
     field : str, optional
         Field of a query to search for. Default: the first one present of query, text, title, question.
     id_column : str, optional
@@ -190,7 +190,7 @@ def query_texts(given: Any, field: str | None = None, id_column: str | None = No
     queries: dict[str, str] = {}
     # Topics of TREC have a title, and other files a query, a text or a question.
     wanted = _QUERY_TEXTS if field is None else (field,)
-    for place, name, fields in _checked(_Reader("qid", id_column).records(given), "query"):
+    for place, name, fields in _checked(_Reader("qid", id_column).records(source), "query"):
         text = next((fields[key] for key in wanted if key in fields), None)
         if text is None:
             raise InputError(
@@ -204,7 +204,7 @@ def query_texts(given: Any, field: str | None = None, id_column: str | None = No
             )
         queries[name] = text
     if not queries:
-        name = str(given) if isinstance(given, str | os.PathLike) else "queries"
+        name = str(source) if isinstance(source, str | os.PathLike) else "queries"
         raise InputError(f"{name}: there is no query; at least one is needed. Check the file.")
     return queries
 
@@ -246,6 +246,7 @@ class _Reader(NamedTuple):
                 "Arrow, TREC text (<DOC> or <top>) or SMART text (.I 1). Give a file with such a name or "
                 "first line, or a folder of text files."
             )
+        # Data sets of ir_datasets have these iterators.
         if iterator := getattr(source, {"docno": "docs_iter", "qid": "queries_iter"}[self.key], None):
             return self._of_objects(iterator())
         if isinstance(source, Mapping) and all(isinstance(text, str) for text in source.values()):

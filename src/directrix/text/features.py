@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.frames import check_cells
+from directrix.data.missing import check_cells, stated
 from directrix.data.queries import Queries
 from directrix.data.trec.join import check_overlap, qrels_of, run_of
 from directrix.data.trec.runs import Run
@@ -34,6 +34,8 @@ class TextFeatures:
     """Labels of documents by query."""
     sources: dict[str, Any]
     """For each feature the run, or the formula, field and analyzer, that gives it."""
+    missing: str
+    """Meaning of missing values in runs."""
 
     @classmethod
     def of(
@@ -44,6 +46,7 @@ class TextFeatures:
         qrels: Any,
         runs: Iterable[Run],
         names: Sequence[str] | None,
+        missing: str,
     ) -> TextFeatures:
         """Check the user's arguments; see `Index.features`."""
         run, others = run_of(run), list(runs)
@@ -77,7 +80,7 @@ class TextFeatures:
             check_overlap(run, other)
         used = [q for q, name in enumerate(run.query_ids) if judged is None or name in judged]
         sources = {name: all_sources[name] for name in chosen}
-        return cls(index, query_texts(queries), run, used, judged, sources)
+        return cls(index, query_texts(queries), run, used, judged, sources, missing)
 
     def queries(self, progress: Progress | None = None, part: slice = slice(None)) -> Queries:
         """Compute the features of some of the queries, with the same bits for any partition."""
@@ -98,8 +101,8 @@ class TextFeatures:
         def place(row: int) -> str:
             return f"query {names[np.searchsorted(qptr, row, side='right') - 1]}, document {doc_ids[row]!r}"
 
-        check_cells(features, "nan", tuple(self.sources), place)
-        return Queries(
+        check_cells(features, self.missing, tuple(self.sources), place)
+        computed = Queries(
             features,
             np.array(labels),
             qptr,
@@ -107,8 +110,8 @@ class TextFeatures:
             doc_ids,
             tuple(self.sources),
             np.arange(len(labels)),
-            missing="nan" if np.isnan(features).any() else "error",
         )
+        return stated(computed, self.missing)
 
     def _of_query(self, name: str, docs: Array) -> Array:
         if name not in self.texts:

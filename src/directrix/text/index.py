@@ -322,6 +322,7 @@ class Index(Corpus):
         *,
         runs: Iterable[Run] = (),
         names: Sequence[str] | None = None,
+        missing: str = "error",
         progress: Progress | None = None,
     ) -> Queries:
         """Compute features of candidates, named ``formula.field.analyzer``; see `directrix.text.formulas`.
@@ -337,10 +338,11 @@ class Index(Corpus):
             count. Default: all labels are 0.
         runs : Runs, optional
             Scores of other systems, as features ``run.TAG``. A document that a run lacks was not retrieved,
-            and gets the lowest score of the run for the query, or 0 if there is none. A score that is NaN
-            stays missing.
+            and gets the lowest score of the run for the query, or 0 if there is none.
         names : sequence of str, optional
             Names of the features to compute, in this order. Default: all.
+        missing : {"error", "zero", "nan"}
+            Meaning of scores of other systems that are NaN.
         progress : function, optional
             Called with (queries so far, all queries, identifier).
 
@@ -355,4 +357,4 @@ class Index(Corpus):
             If a query of the run has no text, a document is not in the index, no query or document is judged,
             another run has none of the queries, two runs have one tag, or a name is unknown.
         """
-        return TextFeatures.of(self, queries, run, qrels, runs, names).queries(progress)
+        return TextFeatures.of(self, queries, run, qrels, runs, names, missing).queries(progress)

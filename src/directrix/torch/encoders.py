@@ -88,6 +88,7 @@ class CrossEncoderLoss(torch.nn.Module):
             raise InputError(
                 "CrossEncoderLoss: no query of the batch has a document; leave such queries out."
             )
+        # The model scores some pairs at a time, which bounds its memory; the loss sees whole lists.
         size = self.mini_batch_size or len(pairs)
         batches = [self._scores(pairs[i : i + size], prompt, task) for i in range(0, len(pairs), size)]
         grades = torch.cat([torch.as_tensor(grades) for grades in labels])
@@ -170,6 +171,7 @@ class RetrievalLoss(torch.nn.Module):
         -------
         tensor ()
         """
+        # The document of query i has number i, so without labels the relevant pairs are the diagonal.
         scores = self.scale * normalize(queries, dim=1) @ normalize(documents, dim=1).T
         return self.loss(scores, torch.eye(*scores.shape) if labels is None else labels)
 

@@ -60,6 +60,8 @@ def padded_lists(scores: Any, mask: Array, prepared: tuple[Any, ...], entries: t
             padded.append(rows)
         else:
             padded.append(array)
+    # Many documents have no gain. Those with one are moved to the front, so that sums over pairs take fewer
+    # rows.
     weight = padded[0] if padded[0].shape == mask.shape else mask
     counts = np.count_nonzero(weight, axis=1)
     most = max(int(counts.max(initial=0)), 1)
@@ -141,6 +143,8 @@ def soft_ndcg(surrogate: Any, lists: Lists) -> Any:
         u = coin(*pair)
         return torch.stack([u, u * u])
 
+    # The number of documents above one is a sum of coins. Its distribution is concentrated, so a Fourier
+    # series of few terms gives the expected discount.
     with torch.no_grad():
         m = lists.mask.sum(dim=1, keepdim=True).double() - 1.0
         total, squares = sum_over_pairs(moments, rows, columns)
@@ -281,6 +285,7 @@ def _approx_measure(surrogate: Any, lists: Lists) -> Any:
     def earned(ranks: Any) -> Any:
         discount, slope = discount_between(ranks.detach().cpu().numpy().astype(np.float64).ravel())
         value, slope = (torch.as_tensor(a).to(ranks).reshape(ranks.shape) for a in (discount, slope))
+        # The value is known only as a number, so its slope is attached as a tangent.
         return value + slope * (ranks - ranks.detach())
 
     return _of_ranks(surrogate, lists, earned)

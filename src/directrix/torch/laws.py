@@ -114,6 +114,7 @@ def _slope(loss: Callable[..., Any], trial: _Trial) -> Found:
         way = torch.randn(scores.shape, generator=trial.generator, dtype=torch.float64)
         ends = [_call(loss, scores + step * way, labels, mask)[0] for step in (-trial.eps, trial.eps)]
         slope, claimed = (ends[1] - ends[0]) / (2.0 * trial.eps), float((grad * way).sum())
+        # Where the slope is nearly 0, only a comparison with the size of the gradient is meaningful.
         rounding = trial.rtol * float(grad.norm() * way.norm())
         if trial.differ(claimed, slope) and not abs(claimed - slope) <= rounding:
             yield f"the gradient says {claimed:.6g}, the slope is {slope:.6g}"
@@ -167,10 +168,10 @@ def _shift(loss: Callable[..., Any], trial: _Trial) -> Found:
 
 def _finite(loss: Callable[..., Any], trial: _Trial) -> Found:
     scores, labels, mask = _lists(trial.generator, (6, 6))
-    one = mask & (torch.arange(6) == 0)
+    first = mask & (torch.arange(6) == 0)
     cases = {
         "tied scores": (torch.zeros_like(scores), labels, mask),
-        "one document": (scores, labels, one),
+        "one document": (scores, labels, first),
         "labels that are all 1": (scores, torch.ones_like(labels), mask),
         "no relevant document": (scores, torch.zeros_like(labels), mask),
         "a row of padding": (scores, labels * mask[:1], mask & torch.tensor([[True], [False]])),

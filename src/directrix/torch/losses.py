@@ -89,6 +89,7 @@ class Loss:
 
         scores, grades, form = in_one_form(scores, labels, lengths, mask, qptr)
         value = surrogate_values(scores, grades, form, self._number)
+        # A query without documents has no value, so it does not count in the mean.
         counts = has_documents(form).to(value.device)
         total, n_queries = value.where(counts, 0.0).sum(), counts.sum()
         if not self.distributed:

@@ -54,37 +54,31 @@ def _values_and_slope(
 
 
 def _of_flat(loss: Any, scores: Any, grades: Array, qptr: Array) -> tuple[Any, Any]:
+    """Return values (n_queries,) and slopes (n_docs,) of scores (n_docs,)."""
     if loss.is_native(scores.device) and bool(torch.isfinite(scores).all()):
-        value, slope = _by_formula(loss.surrogate, scores, grades, qptr)
+        qptr = check_qptr(qptr, len(scores))
+        labels = check_labels(grades, qptr=qptr)
+        check_length(len(labels), len(scores), "labels", "scores")
+        # PyTorch does not record a backward pass in a thread that runs an operator, so another one does. It
+        # continues the stream of this one, so that a GPU computes in this order.
+        current = torch.cuda.current_stream(scores.device) if scores.is_cuda else None
+        stream = nullcontext() if current is None else torch.cuda.stream(current)
+
+        def with_slope() -> tuple[Any, Any]:
+            with stream, torch.enable_grad(), torch.autocast(scores.device.type, enabled=False):
+                flat = scores.detach().requires_grad_()
+                value = values(loss.surrogate, flat, labels, qptr)
+                (slope,) = torch.autograd.grad(value.sum(), flat, materialize_grads=True, allow_unused=True)
+            return value.detach(), slope
+
+        with ThreadPoolExecutor(1) as thread:
+            value, slope = thread.submit(with_slope).result()
         if bool(torch.isfinite(value).all()):
             return value, slope
     # The kernels name the scores that are not finite, or too large, in their message.
     value, grad = loss.surrogate.value_and_grad(scores.cpu().numpy(), grades, qptr)
     like: dict[str, Any] = {"dtype": scores.dtype, "device": scores.device}
     return torch.tensor(value, **like), torch.tensor(grad, **like)
-
-
-def _by_formula(surrogate: Any, scores: Any, labels: Array, qptr: Array) -> tuple[Any, Any]:
-    """Values (n_queries,) and slopes (n_docs,) of scores (n_docs,), by the formula of the surrogate.
-
-    This runs in a separate thread, because PyTorch does not record a backward pass in a thread that runs an
-    operator.
-    """
-    qptr = check_qptr(qptr, len(scores))
-    labels = check_labels(labels, qptr=qptr)
-    check_length(len(labels), len(scores), "labels", "scores")
-    # The other thread continues the stream of this one, so that a GPU computes in this order.
-    stream = torch.cuda.stream(torch.cuda.current_stream(scores.device)) if scores.is_cuda else nullcontext()
-
-    def with_slope() -> tuple[Any, Any]:
-        with stream, torch.enable_grad(), torch.autocast(scores.device.type, enabled=False):
-            flat = scores.detach().requires_grad_()
-            value = values(surrogate, flat, labels, qptr)
-            (slope,) = torch.autograd.grad(value.sum(), flat, materialize_grads=True, allow_unused=True)
-        return value.detach(), slope
-
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(with_slope).result()
 
 
 @torch.library.custom_op("directrix::slope", mutates_args=())

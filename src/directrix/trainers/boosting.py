@@ -32,7 +32,7 @@ from directrix.surrogates.base import FIRST_SHARE
 from directrix.trainers.bins import MAX_BIN, Bins, shared
 from directrix.trainers.leafwise import check_lightgbm_params, leafwise_bags, rejecting_values
 from directrix.trainers.loop import Best, Loop, Settings
-from directrix.trainers.oblivious import Documents, ObliviousTrees
+from directrix.trainers.oblivious import BinnedDocuments, ObliviousTrees
 from directrix.trainers.sharded_trees import ShardedDocuments, bins_of_shards
 from directrix.types import Callback, Float64Array, Result
 
@@ -299,7 +299,7 @@ def _oblivious_bags(
         filled = bins
         if q is not data:
             filled = shared(q.features, (*kind, id(data.features)), lambda: bins.filled(q.features))
-        return Documents(filled, first.predict(q.features))
+        return BinnedDocuments(filled, first.predict(q.features))
 
     ensembles = []
     for bag in range(settings.n_bags):

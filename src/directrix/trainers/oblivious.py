@@ -29,9 +29,9 @@ from directrix.trainers.bins import Bins
 from directrix.types import Array, Float64Array
 
 _CELLS_A_CHUNK = 1 << 21
-"""Documents times features that a thread counts at a time; trees on fewer are grown by one thread."""
+"""BinnedDocuments times features that a thread counts at a time; trees on fewer are grown by one thread."""
 _DOCS_A_CHUNK = 1 << 14
-"""Documents that a thread handles at a time where each costs about a nanosecond."""
+"""BinnedDocuments that a thread handles at a time where each costs about a nanosecond."""
 _LEAST_CURVATURE = 1e-6
 """Least curvature of a document, as a share of the mean: those of queries that cannot improve have none."""
 # A threshold that no value exceeds: such a split separates missing values from all others.
@@ -55,7 +55,7 @@ class Tree(NamedTuple):
     """Number of training documents that get each value."""
 
 
-class Documents:
+class BinnedDocuments:
     """The documents of one process while a tree grows on them, in the order of its leaves.
 
     Parameters
@@ -85,7 +85,7 @@ class Documents:
 
         Return the sum of the curvatures of all documents times ``wide``, each rounded.
         """
-        from directrix.trainers._kernels.oblivious import pack, whole_sum
+        from directrix.trainers._kernels.oblivious import pack_pulls, whole_sum
 
         if rows is None:
             rows = np.arange(self.n_docs, dtype=np.uint32)
@@ -96,7 +96,7 @@ class Documents:
 
         def work(c: int) -> None:
             begin, end = np.minimum(bounds[c : c + 2], len(rows))
-            pack(self._grad, self._curvature, rows, scales, begin, end, self._packed)
+            pack_pulls(self._grad, self._curvature, rows, scales, begin, end, self._packed)
             begin, end = np.minimum(bounds[c : c + 2], len(self._grad))
             sums[c] = whole_sum(self._curvature, wide, begin, end)
 
@@ -123,7 +123,7 @@ class Documents:
 
         On shards, where the numbers of documents are not at hand, ``curvatures`` of the children choose.
 
-        Documents are moved so that each leaf stays in one run, which the next level reads in order.
+        BinnedDocuments are moved so that each leaf stays in one run, which the next level reads in order.
         """
         from directrix.trainers._kernels.oblivious import count_right, divide
 
@@ -221,9 +221,9 @@ class ObliviousTrees:
     Parameters
     ----------
     settings : Boosting
-    documents : Documents
+    documents : BinnedDocuments
         Those of training.
-    valid : Documents, optional
+    valid : BinnedDocuments, optional
         Those of validation.
     l2 : float
     bag : int
@@ -292,7 +292,7 @@ class ObliviousTrees:
         g, h = (totals[:, side] / wide[side] / mean for side in (0, 1))
         values = (-self.settings.learning_rate * g / (h + self.l2))[nearest]
         counts = sizes if rows is None else self.documents.counts(splits)
-        # Documents of an empty leaf count for the leaf that replaces it.
+        # BinnedDocuments of an empty leaf count for the leaf that replaces it.
         counts = np.bincount(nearest, counts, len(sizes))
         return Tree(splits, gains, np.append(0, np.cumsum(sizes)), values, counts)
 

@@ -7,9 +7,9 @@ In: queries in shards, a loss and bins. Out: what `ObliviousTrees` needs to know
                  sums of the root, and of a child of every node       2 int64 for a feature, leaf and bin
                  sizes and sums of the leaves                         3 int64 for a leaf
 
-Sums are of whole numbers, so the trees have the bits of `Documents` in memory, however documents are divided
-among shards, processes and threads. A shard keeps its state from one request to the next; a process that has
-lost it, or takes over a shard, makes it again from the trees so far, which every request brings along.
+Sums are of whole numbers, so trees have the bits of `BinnedDocuments` in memory, for any division of the
+documents among shards, processes and threads. A shard keeps its state from one request to the next; a process
+that has lost it, or takes over a shard, makes it again from the trees so far, which every request has.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from directrix.fingerprint import fingerprint
 from directrix.models.trees import Trees
 from directrix.objectives.scores import ScoreLoss, ScoreObjective
 from directrix.trainers.bins import Bins, sample_rows
-from directrix.trainers.oblivious import Documents, Split, Tree
+from directrix.trainers.oblivious import BinnedDocuments, Split, Tree
 from directrix.types import Array, Float64Array
 
 _NO_CUT = 255
@@ -38,7 +38,7 @@ _NO_CUT = 255
 
 @dataclass(frozen=True, eq=False)
 class _Preparation:
-    """What a shard makes of its file: bins, first scores, and the loss, if it trains."""
+    """The bins, first scores and, for training, the loss that a shard makes of its file."""
 
     bins: Bins
     """Thresholds, without documents."""
@@ -110,7 +110,7 @@ class _Bag:
     """The documents of a shard for one ensemble, and how far its trees have grown."""
 
     def __init__(self, bins: Bins, scores: Float64Array) -> None:
-        self.documents = Documents(bins, scores)
+        self.documents = BinnedDocuments(bins, scores)
         self.trees = np.empty((0, 0))
         self.step: Any = None
         self.loss = np.nan, 0.0, 0.0
@@ -179,14 +179,14 @@ class _Sums(_Growth):
     """Sums of the documents after some splits: int64, of the root with the sum of all curvatures before."""
 
     root: tuple[Any, ...]
-    """Numbers of documents over all shards, or None; numbers of features; scales; see `Documents.root`."""
+    """Numbers of documents over all shards, or None; then as for `BinnedDocuments.root`."""
     starts: tuple[int, ...]
     """Number of the first document of every shard."""
     splits: tuple[Split, ...] = ()
     leaves: Any = None
     """Those to be counted by bin; None if the tree has grown."""
     totals: tuple[Any, ...] = ()
-    """Arguments of `Documents.totals` then."""
+    """Arguments of `BinnedDocuments.totals` then."""
 
     def answer(self, shard: OpenShard) -> Any:
         bag = self._state(shard).begun(self)
@@ -254,7 +254,7 @@ def bins_of_shards(q: ShardedQueries, max_bin: int) -> Bins:
 
 
 class ShardedDocuments:
-    """The documents of shards while trees grow on them; it answers like `Documents`.
+    """The documents of shards while trees grow on them; it answers like `BinnedDocuments`.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class ShardedDocuments:
         return self._preparation, self._bag, self._trees
 
     def begin(self, loss: ScoreLoss, *draw: int) -> tuple[float, float, float]:
-        """Let the shards compute the step of a tree; see `Documents.begin`."""
+        """Let the shards compute the step of a tree; see `BinnedDocuments.begin`."""
         self._growth = _Growth(*self._at, loss.surrogate, draw)
         value, grad, curvature = self._q.features.ask(self._growth).tolist()
         return value, grad, curvature
@@ -312,7 +312,7 @@ class ShardedDocuments:
         return _from_record(record)
 
     def root(self, rows: Array | None, features: Array, scales: tuple[float, float], wide: float) -> int:
-        """Begin a tree; see `Documents.root`."""
+        """Begin a tree; see `BinnedDocuments.root`."""
         self._root, self._splits = (rows, features, scales, wide), ()
         answer = self._sums(np.zeros(1, np.int64))
         self._counted = answer[1:].reshape(len(features), 1, -1, 2)
@@ -333,7 +333,7 @@ class ShardedDocuments:
         sums[first:last, : len(leaves)] = self._counted[first:last]
 
     def totals(self, floor: float, scales: tuple[float, float]) -> tuple[Array, Array]:
-        """Return sizes and sums of the leaves; see `Documents.totals`."""
+        """Return sizes and sums of the leaves; see `BinnedDocuments.totals`."""
         answer = self._sums(None, (floor, scales))
         return answer[:, 0], answer[:, 1:]
 

@@ -160,7 +160,8 @@ def test_missing_values_are_counted(q, tmp_path):
     X[3, 2] = X[9, 2] = np.nan
     with_gaps = dx.Queries.from_arrays(X, q.labels, group=np.diff(q.qptr), missing="nan")
     shards = dx.data.open_shards(dx.write_shards(with_gaps, tmp_path / "shards", 3))
-    assert shards.manifest.missing.tolist() == [0, 0, 2, 0, 0]
+    assert shards.manifest.gaps.tolist() == [0, 0, 2, 0, 0]
+    assert shards.missing == "nan"
     with rejects(InputError):
         dx.LinearRanker("ListNet").fit_shards(shards)
 

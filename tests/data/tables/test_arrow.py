@@ -458,7 +458,7 @@ def test_scaled_rows_that_stay_in_a_file_are_not_chosen(tmp_path):
 def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path):
     write_parquet(random_queries(7), tmp_path / "data.arrow")
     q = open_parquet(tmp_path / "data.arrow")
-    short = [extent._replace(offset=10**9) for extent in q.features.source.extents]
+    short = [(row, path, 10**9) for row, path, _ in q.features.source.extents]
     with rejects(InputError):
         replace(q.features, source=replace(q.features.source, extents=tuple(short)))[:2]
 

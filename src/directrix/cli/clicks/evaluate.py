@@ -18,7 +18,7 @@ from directrix.cli.clicks.inputs import (
     propensities_of,
 )
 from directrix.cli.output import remark, save_report, show
-from directrix.cli.reading import LogColumns, ModelData, check_writable
+from directrix.cli.reading import LogOptions, ModelOptions, check_writable
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def clicks_evaluate_command(
     ] = False,
     names: options.NamesOption = None,
     report: options.ReportOption = None,
-    columns: LogColumns,
-    reading: ModelData,
+    columns: LogOptions,
+    reading: ModelOptions,
     seed: options.SeedOption = 0,
     form: options.FormatOption = options.Format.table,
 ) -> None:
@@ -75,16 +75,17 @@ def clicks_evaluate_command(
     """
     from directrix.cli.rankings import check_system_names, system_names
     from directrix.clicks.counterfactual import evaluate
+    from directrix.clicks.log import Log
+    from directrix.reports.clicks import counterfactual_report
 
     with options.usage():
         check_system_names(names, rankers)
     check_writable(report, log, features, *rankers)
     called = system_names(rankers, names, [path.stem for path in rankers])
     q, scores, logs = _scored(rankers, features, reading)
-    clicks = columns.read(log)
-    # A hash of the log tells whether a model was trained on it; without recorded logs none is needed.
+    clicks = Log.read(log, **columns.by_role())
     digest = digest_of(clicks) if any(logs.values()) else ""
-    if trained := [name for path, name in zip(rankers, called, strict=True) if logs.get(path) == digest]:
+    if trained := [called[i] for i, path in enumerate(rankers) if logs.get(path) == digest]:
         remark(
             f"note: {', '.join(trained)}: trained on this log, so it looks better than on others; give a log "
             "of later days"
@@ -101,14 +102,11 @@ def clicks_evaluate_command(
         seed=seed,
     )
     show(form, result.tables(), result.to_dict())
-    if report is not None:
-        from directrix.reports.clicks import counterfactual_report
-
-        save_report(report, partial(counterfactual_report, result, data=str(log), command=context.obj))
+    save_report(report, partial(counterfactual_report, result, data=str(log), command=context.obj))
 
 
 def _scored(
-    paths: list[Path], features: Path | None, reading: ModelData
+    paths: list[Path], features: Path | None, reading: ModelOptions
 ) -> tuple[Queries | None, list[Any], dict[Path, str]]:
     """Return the candidates, their scores by each model (runs of text are paths), and the models' logs."""
     from directrix.rankers.loading import load

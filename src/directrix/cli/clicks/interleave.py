@@ -11,7 +11,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import show, write_run
-from directrix.cli.reading import RunColumns, check_writable
+from directrix.cli.reading import RunOptions, check_writable
 
 
 def clicks_interleave_command(
@@ -28,7 +28,7 @@ def clicks_interleave_command(
         Path | None,
         options.option("--output", "-o", help="File for the lists: a TREC run, or JSON lines (.jsonl)."),
     ] = None,
-    columns: RunColumns,
+    columns: RunOptions,
     seed: options.SeedOption = 0,
     form: options.FormatOption = options.Format.table,
 ) -> None:

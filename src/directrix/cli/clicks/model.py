@@ -10,7 +10,7 @@ import typer
 from directrix.cli import options
 from directrix.cli.clicks.inputs import LogArgument, ModelOption
 from directrix.cli.output import save_report, show
-from directrix.cli.reading import LogColumns, check_writable
+from directrix.cli.reading import LogOptions, check_writable
 
 
 def clicks_model_command(
@@ -20,7 +20,7 @@ def clicks_model_command(
     test: Annotated[
         Path | None, options.option(help="Log to test the model on. Default: the log that it is fitted to.")
     ] = None,
-    columns: LogColumns,
+    columns: LogOptions,
     report: options.ReportOption = None,
     form: options.FormatOption = options.Format.table,
     context: typer.Context,
@@ -30,6 +30,7 @@ def clicks_model_command(
     Perplexity 1 is perfect, and 2 is a coin flip. It is computed over the sessions that have the position,
     marginally and given the clicks above. Use --test to compare models on a log of other sessions.
     """
+    from directrix.clicks.log import Log
     from directrix.clicks.models import model as model_named
     from directrix.reports.clicks import model_report
     from directrix.tables import Table
@@ -37,9 +38,9 @@ def clicks_model_command(
     with options.usage():
         users = model_named(model)
     check_writable(report, log, test)
-    read = columns.read(log)
+    read = Log.read(log, **columns.by_role())
     users.fit(read)
-    tested = read if test is None else columns.read(test)
+    tested = read if test is None else Log.read(test, **columns.by_role())
     likelihood = users.log_likelihood(tested)
     perplexity = {
         "marginal": users.perplexity(tested).tolist(),

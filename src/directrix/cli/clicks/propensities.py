@@ -12,7 +12,9 @@ from directrix.cli import options
 from directrix.cli.clicks.inputs import LogArgument
 from directrix.cli.options import Missing
 from directrix.cli.output import progress_bar, save_report, show
-from directrix.cli.reading import LogColumns, MissingOption, check_writable
+from directrix.cli.reading import LogOptions, MissingOption, check_writable
+from directrix.data.columns import ColumnNames
+from directrix.data.file import DataFile
 
 
 def clicks_propensities_command(
@@ -32,7 +34,7 @@ def clicks_propensities_command(
         int | None, options.option(min=2, help="Number of positions, from the first. Default: all.")
     ] = None,
     missing: MissingOption = Missing.error,
-    columns: LogColumns,
+    columns: LogOptions,
     resamples: Annotated[int, Option(min=20, help="Number of bootstrap samples of queries.")] = 200,
     seed: options.SeedOption = 0,
     report: options.ReportOption = None,
@@ -44,12 +46,17 @@ def clicks_propensities_command(
     Prints 95 % intervals. If the log does not identify the bias, for example because every document was shown
     at one position per query, an error says what to log.
     """
+    from directrix.clicks.log import Log
     from directrix.clicks.position_bias import propensities
     from directrix.reports.clicks import propensities_report
 
     check_writable(report, log, features)
-    read = columns.read(log)
-    of_documents = None if features is None else columns.features(features).queries(missing.value)
+    read = Log.read(log, **columns.by_role())
+    of_documents = None
+    if features is not None:
+        given = columns.by_role()
+        names = ColumnNames(qid=given.get("query"), doc_id=given.get("doc"), has_labels=False)
+        of_documents = DataFile(features, names).with_own_columns().queries(missing.value)
     with progress_bar("samples of queries") as progress:
         bias = propensities(
             read,

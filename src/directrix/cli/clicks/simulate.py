@@ -10,7 +10,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.clicks.inputs import ModelOption
 from directrix.cli.output import remark
-from directrix.cli.reading import TrainingData, check_writable
+from directrix.cli.reading import ModelOptions, check_writable
 from directrix.data.file import DataFile
 from directrix.errors import amount
 
@@ -38,7 +38,7 @@ def clicks_simulate_command(
     ] = "deterministic",
     positions: Annotated[int, Option(min=1, help="Number of documents that are shown.")] = 10,
     eta: Annotated[float, Option(min=0.0, help="Severity of position bias; 0: none.")] = 1.0,
-    reading: TrainingData,
+    reading: ModelOptions,
     seed: options.SeedOption = 0,
 ) -> None:
     """Simulate users who see rankings of labeled documents and click, and write the log.
@@ -52,10 +52,12 @@ def clicks_simulate_command(
     from directrix.rankers.loading import load
 
     check_writable(output, data, ranker)
-    q = reading.read(data)
-    served: Any = -q.rows.astype(float)
-    if ranker is not None:
-        served = load(ranker) if DataFile(ranker).is_model else read_scores(ranker, q.n_docs, data)[q.rows]
+    if ranker is not None and DataFile(ranker).is_model:
+        served: Any = load(ranker)
+        q = reading.read(served.model_, data, ranker)
+    else:
+        q = reading.read_for([], reading.file(data))
+        served = -q.rows.astype(float) if ranker is None else read_scores(ranker, q.n_docs, data)[q.rows]
     n = {"n_sessions": sessions, "n_positions": positions}
     log = simulate(q, served, model, policy=policy, eta=eta, seed=seed, **n)
     write_log(log, output)

@@ -20,7 +20,7 @@ from directrix.cli.clicks.inputs import (
 )
 from directrix.cli.export import with_missing_of
 from directrix.cli.output import remark
-from directrix.cli.reading import LogColumns, TrainingData, check_writable
+from directrix.cli.reading import LogOptions, TrainingOptions, check_writable
 from directrix.cli.train import SearchOptions, check_report, search_and_save
 from directrix.data.file import DataFile
 from directrix.errors import InputError
@@ -60,8 +60,8 @@ def clicks_train_command(
     clip: ClipOption = 0.1,
     report: options.ReportOption = None,
     search: ClickSearch,
-    columns: LogColumns,
-    reading: TrainingData,
+    columns: LogOptions,
+    reading: TrainingOptions,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Train a ranker on a click log, with an estimator of gains that corrects position bias.
@@ -73,6 +73,7 @@ def clicks_train_command(
     import numpy as np
 
     from directrix.clicks.gains import gain_measure, training_data
+    from directrix.clicks.log import Log
     from directrix.search.search import search as run_search
 
     start = time.perf_counter()
@@ -87,7 +88,7 @@ def clicks_train_command(
     documents = _features(features, with_missing_of(search.engine, reading))
     # `training_data` checks the name, whose type is a `Literal` there.
     name: Any = estimator
-    clicks = columns.read(log)
+    clicks = Log.read(log, **columns.by_role())
     n_queries = len(clicks.pairs.query_ids)
     if n_absent := n_queries - int((clicks.pairs.queries(map(str, documents.query_ids)) >= 0).sum()):
         remark(f"note: {n_absent:,} of {n_queries:,} queries of the log have no features and are left out")
@@ -100,10 +101,12 @@ def clicks_train_command(
         seed=search.seed,
     )
     plan = plan.with_settings(search.constraints(q))
+    # Queries weigh as much as the impressions of their documents.
     weights = None, np.add.reduceat(np.asarray(q.counts), q.qptr[:-1])
 
     def run(progress: Progress) -> SearchResult:
         result = run_search(plan, q, weights=weights, progress=progress)
+        # By this hash `directrix clicks evaluate` notes that a model was trained on the log.
         data = {**result.ranker.training_["data"], "log": digest_of(clicks)}
         result.ranker.model_ = result.ranker.model_.recorded(data=data)
         return result
@@ -115,5 +118,5 @@ def clicks_train_command(
         write_training_report(result, report, q, None, names=(str(log), ""), command=context.obj)
 
 
-def _features(path: Path, reading: TrainingData) -> Queries:
+def _features(path: Path, reading: TrainingOptions) -> Queries:
     return DataFile(path, replace(reading.names(), has_labels=False)).queries(reading.missing.value)

@@ -10,7 +10,7 @@ from typer import Option
 
 from directrix.cli.options import argument
 from directrix.cli.output import remark
-from directrix.cli.reading import TrainingData
+from directrix.cli.reading import TrainingOptions
 from directrix.data.formats import inputs
 from directrix.errors import amount
 
@@ -24,7 +24,7 @@ def cluster_shard_command(
     shards: Annotated[
         int, Option("--shards", min=1, max=512, help="Number of shards, several for each worker.")
     ] = 64,
-    reading: TrainingData,
+    reading: TrainingOptions,
 ) -> None:
     """Write a data file as shards: Arrow files of whole queries with about equally many documents.
 

@@ -14,7 +14,7 @@ from typer import Option
 
 from directrix.cli.options import Missing, SeedOption, argument, option
 from directrix.cli.output import remark, sizes_text
-from directrix.cli.reading import EventColumns, check_writable
+from directrix.cli.reading import EventOptions, check_writable
 from directrix.data.files import to_number
 from directrix.data.formats import ARROW, named
 from directrix.errors import InputError
@@ -66,7 +66,7 @@ def events_interactions_command(
     test_output: Annotated[Path | None, option(help="Parquet or Arrow file for the later queries.")] = None,
     missing: Annotated[Missing, Option(help="Features without a row; see train.")] = Missing.error,
     seed: SeedOption = 0,
-    columns: EventColumns,
+    columns: EventOptions,
 ) -> None:
     """Make labeled queries from events such as views and purchases, without features from the future.
 
@@ -96,7 +96,7 @@ def events_interactions_command(
         candidates=candidates,
         missing=missing.value,
         seed=seed,
-        **columns.names(),
+        **columns.by_role(),
         **tables,
     )
     for target, q in zip(targets, _split(make, negatives, sampling, at, output), strict=True):

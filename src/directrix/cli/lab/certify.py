@@ -9,7 +9,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import progress_bar, remark, show
-from directrix.cli.reading import ModelData, check_writable, load_model
+from directrix.cli.reading import ModelOptions, check_writable, load_model
 from directrix.data.shards.context import is_on_cluster
 from directrix.errors import InputError
 
@@ -53,7 +53,7 @@ def lab_certify_command(
         Path | None, options.option("--output", "-o", help="Model file to write with --polish.")
     ] = None,
     seed: options.SeedOption = 0,
-    reading: ModelData,
+    reading: ModelOptions,
     cluster: options.ClusterOption = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
@@ -72,6 +72,7 @@ def lab_certify_command(
         _check_polish(output, len(goals), polish=polish, other_test=exact or one_weight)
     check_writable(output, model, data)
     ranker = load_model(model, data)
+    # On a cluster the data are a folder of shards, whose features no process reads as a whole.
     if is_on_cluster():
         from directrix.data.shards.queries import open_shards
 
@@ -147,6 +148,7 @@ def _certificates(rows: list[dict[str, Any]], *, is_exact: bool) -> Table:
     lines = []
     for row in rows:
         line = ["polished" if row["polished"] else "given", *(row[name] for name in names)]
+        # Rises are small numbers, which four decimals would show as 0.
         if not is_exact:
             line[6:8] = f"{line[6]:.1e}", "" if line[7] is None else f"{line[7]:g}"
         # Where nothing is random there is no confidence, and no claim about other directions.

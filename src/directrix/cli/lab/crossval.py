@@ -14,7 +14,7 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import progress_lines, remark, save_report, show, write_text
-from directrix.cli.reading import TrainingData, check_writable
+from directrix.cli.reading import TrainingOptions, check_writable
 from directrix.data.formats import LETOR
 from directrix.errors import InputError
 
@@ -69,7 +69,7 @@ def lab_crossval_command(
     shard: _Shard = None,
     latex: _Latex = None,
     report: options.ReportOption = None,
-    reading: TrainingData,
+    reading: TrainingOptions,
     cluster: options.ClusterOption = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:
@@ -108,6 +108,7 @@ def lab_crossval_command(
         "measures": names,
         "set": json.loads(json.dumps(fixed, default=repr)),
     }
+    # The folder of another run is an error here, since its finished training runs would mix with these.
     path = _open_folder(output, splits, entries, plan)
     with progress_lines("training runs") as progress:
         how: dict[str, Any] = {"path": path, "n_jobs": jobs, "progress": progress}
@@ -122,10 +123,7 @@ def lab_crossval_command(
     remark(f"finished training runs: {path}")
     if latex is not None:
         write_text(r"% needs \usepackage{booktabs}" + "\n" + result.latex() + "\n", latex, "LaTeX table")
-    save_report(
-        report,
-        lambda: crossval_report(result, data=str(data), command=context.obj, settings=plan),
-    )
+    save_report(report, lambda: crossval_report(result, data=str(data), command=context.obj, settings=plan))
 
 
 def _check_folds(folds: int | None, data: Path) -> None:
@@ -147,6 +145,7 @@ def _entries(methods: list[str], settings: list[str] | None) -> tuple[list[Entry
             entry = replace(entry, name=method(text).name)
         chosen[entry.name, entry.resolved] = entry
     entries = list(chosen.values())
+    # A setting that no method has is a mistake, which the first method reports.
     for name in fixed:
         if not any(name in entry.resolved.settings for entry in entries):
             entries[0].resolved.check_settings({name: None})
@@ -168,7 +167,7 @@ def _place(shard: str | None) -> tuple[int, int] | None:
     return int(place), int(number)
 
 
-def _splits(data: Path, reading: TrainingData, folds: int, seed: int) -> tuple[Split, ...]:
+def _splits(data: Path, reading: TrainingOptions, folds: int, seed: int) -> tuple[Split, ...]:
     from directrix.experiments.splits import k_fold_splits, letor_splits
 
     if data.is_dir():
@@ -183,6 +182,7 @@ def _open_folder(output: Path, splits: tuple[Split, ...], entries: list[Entry], 
     from directrix.reports.folder import open_folder
 
     installation = environment()
+    # The data are known by their content, so the folder can be resumed with the data in another place.
     digest = hashlib.sha256("".join(split.name + split.digest for split in splits).encode())
     fixed = {
         "data": f"sha256:{digest.hexdigest()}",

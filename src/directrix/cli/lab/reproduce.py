@@ -32,7 +32,7 @@ def lab_reproduce_command(
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = -1,
     page: Annotated[
-        Path | None, options.option(help="Folder of a site that also gets NAME.md and its pictures.")
+        Path | None, options.option(help="Folder of a site that also gets NAME.md, its pictures and tables.")
     ] = None,
     form: options.FormatOption = options.Format.table,
 ) -> None:

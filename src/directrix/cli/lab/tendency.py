@@ -10,7 +10,7 @@ from typer import Option
 from directrix.cli import options
 from directrix.cli.advice import message_of
 from directrix.cli.output import progress_bar, remark, show
-from directrix.cli.reading import TrainingData
+from directrix.cli.reading import TrainingOptions
 from directrix.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def lab_tendency_command(
         Option(help="Transform of the surrogate: a factor k, or any non-decreasing function (slower)."),
     ] = TendencyTransform.linear,
     seed: options.SeedOption = 0,
-    reading: TrainingData,
+    reading: TrainingOptions,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Compute the tendency correlation of surrogates and measures over random models.
@@ -80,6 +80,8 @@ def lab_tendency_command(
         chosen = [with_value(typed_surrogate(text)) for text in texts]
         goal = None if measure is None else parse_measure(measure)
     queries = reading.read(data)
+    # Of all surrogates, those that these labels do not suit are left out; a surrogate that was named is an
+    # error instead.
     if not surrogates:
         chosen = _defined_for(chosen, queries)
     with progress_bar("tendency") as report:

@@ -12,7 +12,7 @@ from typer import Option
 
 from directrix.cli.options import argument, option
 from directrix.cli.output import progress_bar, relevant_text, remark
-from directrix.cli.reading import RunColumns, check_writable
+from directrix.cli.reading import RunOptions, check_writable
 from directrix.data.file import DataFile
 from directrix.data.files import open_data, readable
 from directrix.errors import InputError, amount
@@ -68,7 +68,7 @@ def runs_features_command(
     thresholds_from: Annotated[
         Path | None, option(help="Thresholds written by this command for the same runs.")
     ] = None,
-    columns: RunColumns,
+    columns: RunOptions,
 ) -> None:
     """Turn runs into queries whose features say which thresholds the score of each run exceeds.
 
@@ -78,6 +78,7 @@ def runs_features_command(
     from directrix.fusion.thresholds import RunThresholds, write_runs
 
     _check_options(bins, form, train_topics, thresholds, thresholds_from)
+    # Other data need the same thresholds, so they are always written, next to the features.
     target = thresholds or Path(f"{output}.thresholds.json")
     if target.resolve() == output.resolve():
         raise typer.BadParameter(f"--thresholds {target} is the file of -o too; give another name.")
@@ -88,6 +89,7 @@ def runs_features_command(
     with progress_bar("runs") as report:
         scores = _read(runs, qrels, depth, columns, report)
         written = _chosen(scores, topics, "--topics")
+        # Thresholds of another file are used as they are; --bins 0 writes the values, which need none.
         if used is None and bins != 0:
             used = _thresholds(scores, 50 if bins is None else bins, kind, train_topics)
         report(len(runs), len(runs), output.name)
@@ -109,7 +111,7 @@ def _check_options(bins: int | None, form: Any, topics: Any, thresholds: Any, th
 
 
 def _read(
-    runs: list[Path], qrels: Path, depth: int, columns: RunColumns, report: Callable[[int, int, str], None]
+    runs: list[Path], qrels: Path, depth: int, columns: RunOptions, report: Callable[[int, int, str], None]
 ) -> RunScores:
     """Read runs and qrels, with a note about the topics that only one of them has."""
     from directrix.cli.rankings import check_no_features, read_qrels, with_own_columns
@@ -192,6 +194,7 @@ def _remark_on_output(written: RunScores, output: Path, n_features: int) -> None
 
 
 def _words(text: str) -> list[str]:
+    # A list of topics is a file with "@" before its name; a LETOR file has the topics of its queries.
     if text.startswith("@"):
         path = Path(text[1:])
         with readable(path), open_data(path) as file:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import echo, progress_bar, remark, show, write_run
-from directrix.cli.reading import RunColumns, check_writable, query_classes
+from directrix.cli.reading import RunOptions, check_writable, query_classes
 
 
 def runs_fuse_command(
@@ -36,7 +36,7 @@ def runs_fuse_command(
             help="Print the configuration of opensearch, elasticsearch, vespa, qdrant or weaviate.",
         ),
     ] = None,
-    columns: RunColumns,
+    columns: RunOptions,
     folds: Annotated[int, Option(min=2, help="Folds of queries for cross-validation.")] = 5,
     seed: options.SeedOption = 0,
     form: options.FormatOption = options.Format.table,
@@ -64,18 +64,11 @@ def runs_fuse_command(
     named = [replace(run, tag=name) for run, name in zip(read, of_runs, strict=True)]
     of_query = None if classes is None else query_classes(classes)
     note_unmatched("the runs", named, judgments.query_ids)
+    how: dict[str, Any] = {"method": method, "classes": of_query, "n_folds": folds, "seed": seed}
     with progress_bar("fusion") as report:
-        fusion = best_fusion(
-            named,
-            judgments,
-            measure,
-            method=method,
-            classes=of_query,
-            n_folds=folds,
-            seed=seed,
-            progress=report,
-        )
+        fusion = best_fusion(named, judgments, measure, **how, progress=report)
     if config is not None:
+        # An engine computes only some methods, so the best of these is configured.
         if method == "auto":
             best, fusion = fusion.method, fusion.among(lambda combination: computes(config, combination))
             if fusion.method != best:

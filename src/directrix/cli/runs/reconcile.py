@@ -10,7 +10,8 @@ from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import progress_bar, remark, show
-from directrix.cli.reading import RankedData
+from directrix.cli.reading import RankedOptions
+from directrix.data.file import DataFile
 
 _Scores = Annotated[
     Path,
@@ -41,7 +42,7 @@ def runs_reconcile_command(
     start: _From = None,
     convention: options.ConventionOption = None,
     top: _Top = 10,
-    reading: RankedData,
+    reading: RankedOptions,
     form: options.FormatOption = options.Format.table,
 ) -> None:
     """Find the conventions under which a measure gives the number that another tool printed.
@@ -63,7 +64,8 @@ def runs_reconcile_command(
             if number is not None:
                 printed(number, asked, name)
     ranking: dict[str, Any]
-    if (trec := read_trec(data, [scores], reading.names())) is not None:
+    # A run and qrels are passed as they are, since the search also tries ways to join them.
+    if (trec := read_trec([DataFile(path, reading.names()) for path in (data, scores)])) is not None:
         ranking = {"run": trec[1][0], "qrels": trec[0]}
     else:
         ranking = judged_rankings(data, [scores], reading)[0].arrays

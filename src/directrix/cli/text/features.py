@@ -10,7 +10,7 @@ import typer
 
 from directrix.cli import options
 from directrix.cli.output import progress_bar, relevant_text, remark, sizes_text
-from directrix.cli.reading import check_writable, some
+from directrix.cli.reading import check_writable
 from directrix.cli.text.inputs import (
     CandidatesOption,
     IdColumnOption,
@@ -20,6 +20,7 @@ from directrix.cli.text.inputs import (
     QueryFieldOption,
     other_runs,
 )
+from directrix.data.columns import some_names
 from directrix.data.formats import LETOR, named, outputs
 
 # Number of queries whose features are in memory together.
@@ -62,7 +63,7 @@ def text_features_command(
     texts = query_texts(queries, query_field, id_column)
     candidates = read_trec_run(run)
     more = other_runs(others, candidates)
-    computed = TextFeatures.of(Index.load(index), texts, candidates, qrels, more, None)
+    computed = TextFeatures.of(Index.load(index), texts, candidates, qrels, more, None, "nan")
     used = [computed.run.query_ids[q] for q in computed.chosen]
     n_queries, n_rows, retrieved = len(used), 0, 0
     lacking = np.zeros(len(computed.sources), dtype=np.int64)
@@ -85,7 +86,7 @@ def text_features_command(
         how = "which `directrix train --missing` decides on"
         remark(f"note: values are missing, {how}: {counts} of {n_rows:,} rows")
     sizes = sizes_text(n_rows, n_queries, len(computed.sources))
-    remark(f"saved: {output} ({sizes}: {some(computed.sources)})")
+    remark(f"saved: {output} ({sizes}: {some_names(computed.sources)})")
     if (judgments := computed.judged) is not None:
         relevant = sum(label > 0.0 for name in used for label in judgments[name].values())
         remark(relevant_text(relevant, retrieved))

@@ -76,6 +76,7 @@ def text_index_command(
             progress=report,
         )
     built.save(output)
+    # The default stop words are English, which a stemmer of another language hardly wants.
     english = ("none", "english", "porter", "lovins")
     foreign = [name for name in built.analyzers if "+" in name and name.partition("+")[0] not in english]
     if foreign and stop_words is None:

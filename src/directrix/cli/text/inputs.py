@@ -89,6 +89,7 @@ def _columns_of(file: DataFile, candidates: Run) -> list[Run]:
     if others := [name for name in table.column_names if name not in (*names, *keys.values(), "rank")]:
         words = "no features are made of columns that are not numbers"
         remark(f"note: {path}: {words}: {column_list(others)}")
+    # In place of scores, the run gets the numbers of the rows, by which each column is then looked up.
     rows = {key: table[name].to_pylist() for key, name in keys.items()} | {"score": range(table.num_rows)}
     call, named_so = "directrix.data.Run.from_frame(frame", {key: key for key in rows}
     documents = of_frame(rows, "score", str(path), named_so, call, row_places(path))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from typer import Option
 
 from directrix.cli import options
 from directrix.cli.output import progress_bar, remark, write_run
-from directrix.cli.reading import check_writable
+from directrix.cli.reading import ModelMissingOption, check_writable, read_as_trained
 from directrix.cli.text.inputs import (
     CandidatesOption,
     IdColumnOption,
@@ -31,6 +32,7 @@ def text_rerank_command(
     output: options.RunOutputOption = None,
     others: OtherRunsOption = None,
     tag: Annotated[str, Option(help="Name of the run.")] = "directrix",
+    missing: ModelMissingOption = None,
     query_field: QueryFieldOption = None,
     id_column: IdColumnOption = None,
 ) -> None:
@@ -53,14 +55,10 @@ def text_rerank_command(
             "a file of `directrix text features` that ends in .parquet."
         )
     texts, candidates = query_texts(queries, query_field, id_column), read_trec_run(run)
+    more, names = other_runs(others, candidates), list(saved.feature_names)
     with progress_bar("queries") as report:
-        features = Index.load(index).features(
-            texts,
-            candidates,
-            runs=other_runs(others, candidates),
-            names=list(saved.feature_names),
-            progress=report,
-        )
+        read = partial(Index.load(index).features, texts, candidates, runs=more, names=names, progress=report)
+        features = read_as_trained(lambda rule: read(missing=rule), [saved], missing)
     write_run(replace(Run.from_scores(features, saved.predict_queries(features)), tag=tag), output)
     if without := len(texts) - len(features.query_ids):
         remark(f"note: {without} of {len(texts)} queries of {queries} have no candidates in {run}")

@@ -16,9 +16,8 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from directrix.data.checks import check_missing, check_positions, frozen, generator
+from directrix.data.checks import check_positions, frozen, generator
 from directrix.data.columns import feature_names
-from directrix.data.frames import check_cells
 from directrix.data.grouping import object_array, rows_of, run_starts
 from directrix.data.interactions.candidates import CandidateRows, Catalog, of_lists, popular, uniform
 from directrix.data.interactions.history import History, history_names
@@ -32,7 +31,8 @@ from directrix.data.interactions.lists import (
 )
 from directrix.data.interactions.tables import FeatureTable, Reader, iso, moment, place_in
 from directrix.data.memory import check_room
-from directrix.data.queries import Queries, filled
+from directrix.data.missing import check_cells, check_missing, filled
+from directrix.data.queries import Queries
 from directrix.errors import Advice, InputError, warn
 from directrix.parameters import check_choice, whole
 from directrix.types import Array, Float64Array
@@ -314,7 +314,7 @@ def _joined(
         users=users[lists.users[list_of_query]],
         sampling=pool.probability,
     )
-    return cast("Interactions", filled(q))
+    return filled(q)
 
 
 def _positive(log: EventTable, lists: Decisions, n_items: int) -> tuple[CandidateRows, Float64Array]:

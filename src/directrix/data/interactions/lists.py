@@ -135,6 +135,7 @@ def lists_of(
         first, last = min(day.min() for day in days), max(day.max() for day in days)
         n_days = int(last - first) + 1
         keys = [key * n_days + (day - first) for key, day in zip(keys, days, strict=True)]
+    # If candidates belong to lists, they make the lists; otherwise the events do.
     list_keys = np.unique(keys[-1])
     place, exists = place_in(list_keys, keys[0])
     of_event = np.where(exists, place, -1)
@@ -161,6 +162,7 @@ def lists_of(
     users = owners
     if by == "session" and has_users:
         users = _users_of_sessions(log, rows, of_event, of_candidate, labels)
+    # An event before the decision of its list is history, and no label.
     of_event[log.times < times[of_event]] = -1
     order = np.argsort(times, kind="stable")
     # A user without an event from the decision on has no label.

@@ -354,6 +354,7 @@ def parse_file(
             except InputError:
                 return None
             blocks = _each(lambda b: parse(b, dense[starts[b] : starts[b + 1]]), numbers)
+            # A row of a later block may be wider, and would lack its last columns.
             is_wide = max(block.width for block in blocks) <= width
             return (blocks, _without_gaps(dense, blocks, starts)) if is_wide else None
 

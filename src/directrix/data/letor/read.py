@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from directrix.data.checks import check_missing, sum_of
+from directrix.data.checks import sum_of
 from directrix.data.files import (
     Problem,
     open_data,
@@ -34,6 +34,7 @@ from directrix.data.files import (
 )
 from directrix.data.grouping import object_array, run_starts
 from directrix.data.letor.parse import Block, BlockParser, assemble, each_block, parse_file
+from directrix.data.missing import check_missing
 from directrix.data.queries import Queries, rows_as_queries
 from directrix.errors import Advice, InputError, amount, warn
 from directrix.parameters import whole

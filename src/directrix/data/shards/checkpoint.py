@@ -25,6 +25,7 @@ from directrix.data.shards.context import using_driver
 from directrix.data.shards.task import Driver, Span, Task, current_driver
 from directrix.errors import Advice, InputError
 from directrix.fingerprint import fingerprint
+from directrix.types import Float64Array
 
 _MAGIC = b"directrix-answers/2\n"
 # The head of an answer: the digest of its question, and its numbers of dimensions, rows and columns.
@@ -126,19 +127,22 @@ class _KeepingDriver(Driver):
             return values.reshape(shape).copy()
         answered = answer()
         if isinstance(answered, np.ndarray) and answered.dtype == np.float64 and answered.ndim <= 2:
-            head = _HEAD.pack(key, answered.ndim, *(*answered.shape, 1, 1)[:2])
-            numbers = answered.tobytes()
             with _writable(self._path):
-                self._file.seek(self._end)
-                self._file.write(head + numbers + hashlib.sha256(head + numbers).digest())
-                self._file.flush()
-            self.entries[key] = self._end + len(head), answered.shape
-            self._end = self._file.tell()
+                self._add(key, answered)
         return answered
 
     def answers(self, task: Task) -> dict[Span, Any]:
         """Return the results of the other driver."""
         return self._driver.answers(task)
+
+    def _add(self, key: bytes, answer: Float64Array) -> None:
+        head = _HEAD.pack(key, answer.ndim, *(*answer.shape, 1, 1)[:2])
+        numbers = answer.tobytes()
+        self._file.seek(self._end)
+        self._file.write(head + numbers + hashlib.sha256(head + numbers).digest())
+        self._file.flush()
+        self.entries[key] = self._end + len(head), answer.shape
+        self._end = self._file.tell()
 
 
 def _read(path: Path, file: IO[bytes]) -> tuple[_Entries, int]:

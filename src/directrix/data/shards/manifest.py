@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from directrix.data.files import readable, replacing
+from directrix.data.missing import MISSING
 from directrix.data.shards.context import MANIFEST, is_sharded
 from directrix.data.statistics import Moments
 from directrix.errors import Advice, InputError, short_text
@@ -30,6 +31,7 @@ _FORM = {
     "sha256": str,
     "shards": [{"file": str, "sha256": str, "bytes": _COUNT, "queries": _COUNT, "documents": _COUNT}],
     "features": {"count": range(1 << 24), "dtype": frozenset({"float32", "float64"}), "names": ([str], None)},
+    "missing?": frozenset(MISSING),
     "labels": {"values": [float], "documents": [_COUNT]},
     "ordered": _COUNT,
     "statistics": {name: [float] for name in _ROWS},
@@ -63,6 +65,8 @@ class Manifest:
     moments: Moments
     """Moments of every feature, over all documents."""
     feature_names: tuple[str, ...] | None = None
+    missing: str = "error"
+    """How missing values were read, one of `MISSING`."""
 
     @property
     def n_queries(self) -> int:
@@ -75,7 +79,7 @@ class Manifest:
         return sum(shard.documents for shard in self.shards)
 
     @property
-    def missing(self) -> Float64Array:
+    def gaps(self) -> Float64Array:
         """Number of documents without a value, for every feature."""
         return self.n_docs - self.moments.number
 
@@ -101,6 +105,7 @@ class Manifest:
             "format": _FORMAT,
             "shards": [asdict(shard) for shard in self.shards],
             "features": {"count": self.n_features, "dtype": self.dtype, "names": self.feature_names},
+            "missing": self.missing,
             "labels": {
                 "values": sorted(self.labels),
                 "documents": [self.labels[y] for y in sorted(self.labels)],
@@ -180,4 +185,5 @@ def _manifest_of(data: dict[str, Any]) -> Manifest:
         data["ordered"],
         moments._replace(low=low, high=high),
         None if names is None else tuple(names),
+        data.get("missing", "error"),
     )

@@ -99,9 +99,7 @@ class ShardedQueries:
     feature_names: tuple[str, ...] | None
 
     held: ClassVar[Literal["shards"]] = "shards"
-    # Shards hold numbers, and their missing values are counted in the manifest.
-    categories = None
-    missing = "error"
+    categories = None  # shards hold numbers
 
     def __repr__(self) -> str:
         manifest = self.manifest
@@ -114,6 +112,11 @@ class ShardedQueries:
     def manifest(self) -> Manifest:
         """The description of the shards."""
         return self.features.manifest
+
+    @property
+    def missing(self) -> str:
+        """How missing values were read when the shards were written."""
+        return self.manifest.missing
 
     @property
     def labels(self) -> NoReturn:
@@ -146,7 +149,7 @@ class ShardedQueries:
         The ranker is sent to the shards, and the features of one shard at a time are in memory. Raises
         `InputError` as ``predict_queries`` does.
         """
-        scores: Float64Array = np.concatenate(self.features.ask(_ScoresBy(ranker)))
+        scores: Float64Array = np.concatenate(self.features.ask(_ScoresBy(ranker, self.missing)))
         return scores
 
     def judged(self) -> Queries:
@@ -168,7 +171,7 @@ class ShardedQueries:
                 f"{folder} has {q.n_docs:,} documents in {q.n_queries:,} queries, not {self.n_docs:,} in "
                 f"{self.n_queries:,} as its manifest says. Write the shards again."
             )
-        return q
+        return replace(q, missing=self.missing)
 
     def verify(self) -> None:
         """Compare files with their SHA-256 in the manifest; `InputError` for the first that differs."""
@@ -188,7 +191,7 @@ class ShardedQueries:
     def flaws(self) -> tuple[Flaw, ...]:
         """Missing features; ``column`` is the one with most missing values."""
         # Infinite features were rejected when the shards were written.
-        gaps = self.manifest.missing
+        gaps = self.manifest.gaps
         return (Flaw(math.nan, int(gaps.sum()), "a row", int(gaps.argmax())),) if gaps.any() else ()
 
     @cached_property
@@ -262,9 +265,11 @@ class _RowsOf(Question):
 @dataclass(frozen=True, eq=False)
 class _ScoresBy(Question):
     ranker: Any
+    missing: str
 
     def answer(self, shard: OpenShard) -> list[Float64Array]:
-        return [self.ranker.predict_queries(shard.queries(in_memory=True))]
+        q = replace(shard.queries(in_memory=True), missing=self.missing)
+        return [self.ranker.predict_queries(q)]
 
 
 @dataclass(frozen=True)

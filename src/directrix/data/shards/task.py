@@ -214,6 +214,7 @@ class Task:
                 stack.callback(set_threads, set_threads(self.threads))
             for number in self.numbers:
                 answers[number, number + 1] = self.question.answer(self._opened(number))
+        # A shard without documents has no answer, and must not keep its neighbors from being merged.
         present = [number for number, shard in enumerate(self.shards) if shard.documents]
         spans = spans_of(self.numbers, present, len(self.shards))
         return {span: merged(answers, span, self.question.merge) for span in spans}
@@ -225,6 +226,7 @@ class Task:
         with _LOCK:
             if key not in _OPEN_SHARDS:
                 held = sum(opened.shard.bytes for opened in _OPEN_SHARDS.values() if opened.is_held)
+                # The shards that are asked first are held, as long as there is room.
                 is_held = held + shard.bytes <= self.room
                 _OPEN_SHARDS[key] = OpenShard(Path(self.folder), number, shard, self.form, is_held=is_held)
                 while len(_OPEN_SHARDS) > _MOST_OPEN:

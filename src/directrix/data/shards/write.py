@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from directrix.data.checks import check_missing
 from directrix.data.columns import ColumnNames, column_list, roles_of
 from directrix.data.file import DataFile
 from directrix.data.files import path_of
 from directrix.data.frames import check_features, is_frame
-from directrix.data.queries import Queries, need_queries
+from directrix.data.missing import MISSING, check_finite, check_missing, stated
+from directrix.data.queries import Queries, need_queries, of_frame
 from directrix.data.shards.manifest import Manifest, Shard, file_of
 from directrix.data.statistics import Moments, moments_of
 from directrix.data.tables.read import open_parquet, read_parquet
@@ -73,7 +73,7 @@ def write_shards(  # noqa: PLR0913
     qid, label, doc_id, features : optional
         Names of columns, as in `Queries.from_frame`.
     missing : {"error", "zero", "nan"}
-        Treatment of missing values.
+        Meaning of missing values, which the manifest keeps. For `Queries` that state one, theirs.
 
     Returns
     -------
@@ -120,14 +120,16 @@ def write_shards_of(data: Any, target: Path, n_shards: int, names: ColumnNames, 
             if is_list:
                 for number, entry in enumerate(data):
                     need_queries(entry, f"entry {number} of the list for write_shards")
-                    for block in blocks_of(entry):
+                    for block in blocks_of(entry, missing):
                         router.add(stack, block, number=number)
             else:
+                # The rows of a query may be in several partitions, so its size is counted first.
                 sizes = sizes_of_queries(data, names) if is_partitioned(data) else None
                 for block in _blocks(data, names, missing):
                     router.add(stack, block, sizes)
         router.gather()
-        router.manifest(target).write(folder)
+        stated = (part.missing for part in (data if is_list else [data]) if isinstance(part, Queries))
+        router.manifest(target, max([missing, *stated], key=MISSING.index)).write(folder)
     return target
 
 
@@ -153,33 +155,30 @@ def _folder(target: Path) -> Iterator[Path]:
 def _blocks(data: Any, names: ColumnNames, missing: str) -> Iterable[Queries]:
     """Return data as consecutive blocks of rows; the last query of a block may continue in the next."""
     if isinstance(data, Queries):
-        return blocks_of(data)
+        return blocks_of(data, missing)
     if isinstance(data, str | os.PathLike):
         return DataFile(data, names).blocks(missing)
     if is_partitioned(data):
-        return (_of_frame(rows, names, missing) for rows in partitions(data))
+        return (of_frame(rows, names, missing) for rows in partitions(data))
     if is_frame(data):
-        return [_of_frame(data, names, missing)]
+        return [of_frame(data, names, missing)]
     raise InputError(
         f"write_shards got {short_text(data)}, a {type(data).__name__}; Queries, a list of them, a path or a "
         "frame is needed. Type directrix.Queries.from_arrays(X, y, qid=qid)."
     )
 
 
-def _of_frame(frame: Any, names: ColumnNames, missing: Any) -> Queries:
-    columns = {"qid": names.qid, "label": names.label, "doc_id": names.doc_id, "features": names.features}
-    return Queries.from_frame(frame, missing=missing, **columns)
-
-
-def blocks_of(q: Queries) -> Iterator[Queries]:
-    """Queries whose features are in a file, block by block."""
+def blocks_of(q: Queries, missing: str) -> Iterator[Queries]:
+    """Queries, those whose features are in a file block by block; ``missing`` is for values without one."""
+    q = stated(q, missing)
     if q.held == "memory":
+        check_finite(q, "the data", allow_missing=True)
         yield q
         return
     for first, rows in q.features.blocks(q.qptr):
         last = first + len(rows)
         a, b = np.searchsorted(q.qptr, [first, last])
-        check_features(rows, "nan")
+        check_features(rows, q.missing)
         # Rows that are written later must not be overwritten by the next block.
         yield Queries(
             rows.copy(),
@@ -283,7 +282,7 @@ class Router:
         for number in sorted(self._scattered):
             write_parquet(read_parquet(self.path(number), missing="nan"), self.path(number))
 
-    def manifest(self, target: Path) -> Manifest:
+    def manifest(self, target: Path, missing: str) -> Manifest:
         """Return the manifest, by reading the shards."""
         if self._form is None or not self._writers:
             raise InputError(f"{target} was not written: there are no rows. Give at least one document.")
@@ -319,6 +318,7 @@ class Router:
             sum(ordered),
             moments,
             self._form.feature_names,
+            missing,
         )
 
 

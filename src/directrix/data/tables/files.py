@@ -392,6 +392,7 @@ class TableFiles:
                 if member.text_form in SEPARATORS:
                     roles_of(member.names, names, str(member), _CALL)
                 rows = member.rows
+                # A damaged header may hold any number.
                 if rows.n_rows < 0:
                     raise ValueError(f"its header says that it has {rows.n_rows:,} rows")
                 self._files.append(rows)
@@ -432,6 +433,8 @@ class TableFiles:
                     check_stamp(self.stamps, path, path.stat())
                     for row, batch in content.batches(columns, begin, max(256, _BATCH_BYTES // per_row)):
                         end = row + batch.num_rows
+                        # More rows than the header says are an error, which is raised below, before they are
+                        # used.
                         if end > size:
                             break
                         yield path, row, before + row, batch
@@ -464,7 +467,7 @@ class TableFiles:
                     is_plain = 0 <= offset <= end - len(values) * width and values.type in floats
                     if not is_plain or column.null_count or values.null_count:
                         return None
-                    extents.append(Extent(row, path, offset))
+                    extents.append((row, path, offset))
                     row += len(column)
             before += rows.n_rows
         return tuple(extents)

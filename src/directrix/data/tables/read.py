@@ -19,13 +19,14 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from directrix.data.checks import check_labels, check_missing, is_empty
+from directrix.data.checks import check_labels, is_empty
 from directrix.data.columns import ColumnNames
 from directrix.data.file import DataFile
-from directrix.data.frames import by_column, check_cells, places, zeros_for_missing
+from directrix.data.frames import by_column, places
 from directrix.data.grouping import object_array, plain_identifier, run_starts
 from directrix.data.memory import check_room
-from directrix.data.queries import Queries, filled, rows_as_queries
+from directrix.data.missing import check_cells, check_missing, filled, stated, zeros_for_missing
+from directrix.data.queries import Queries, rows_as_queries
 from directrix.data.stored import RawRows, StoredFeatures
 from directrix.data.tables.files import Layout, TableFiles, decoding
 from directrix.data.tables.text import row_places
@@ -340,6 +341,7 @@ def table_blocks(file: DataFile, *, missing: str) -> Iterator[Queries]:
 def open_parquet(
     path: str | os.PathLike[str],
     *,
+    missing: Literal["error", "zero", "nan"] = "error",
     qid: str | None = None,
     label: str | None = None,
     features: str | Iterable[str] | None = None,
@@ -353,6 +355,8 @@ def open_parquet(
     ----------
     path : path
         Parquet or Arrow, as for `read_parquet`; the rows of a query must be together.
+    missing : {"error", "zero", "nan"}
+        As there. "zero" cannot replace values in the file, and is an error if some are missing.
     qid, label, features : str, optional
         As there.
 
@@ -388,10 +392,10 @@ def open_parquet(
     >>> dx.data.open_parquet(path).features[1:2]
     array([[0., 1.]], dtype=float32)
     """
-    return open_table(DataFile(path, ColumnNames.of(qid, label, None, features)))
+    return open_table(DataFile(path, ColumnNames.of(qid, label, None, features)), missing=missing)
 
 
-def open_table(file: DataFile) -> Queries:
+def open_table(file: DataFile, *, missing: str = "error") -> Queries:
     """Open a table whose features stay in its file; see `open_parquet`."""
     files = file.tables
     layout = files.layout
@@ -410,7 +414,7 @@ def open_table(file: DataFile) -> Queries:
     source: Any = DecodedRows(files)
     if (extents := files.extents()) is not None:
         source = RawRows(str(file), extents, source.shape, layout.dtype, files.stamps)
-    return Queries(
+    q = Queries(
         StoredFeatures(source),
         labels,
         np.append(runs.starts, files.n_rows).astype(np.int64),
@@ -420,6 +424,7 @@ def open_table(file: DataFile) -> Queries:
         np.arange(files.n_rows),
         layout.stored,
     )
+    return stated(q, missing)
 
 
 def _check_room(files: TableFiles, n_bytes: int = 0) -> None:

@@ -51,7 +51,15 @@ def read_columns(pa: Any, file: DataFile) -> Any:
     identifiers = {names.qid, names.doc_id, *QUERY, *DOC}
     if file.text_form == "jsonl":
         with open_data(file.path) as text:
-            return _fixed(pa, _of_json(pa, file.path, text.read(), identifiers.union(categorical)))
+            table = _of_json(pa, file.path, text.read(), identifiers.union(categorical))
+        # Lists that are all equally long get this length as their type, as lists of features need.
+        for place, field in enumerate(table.schema):
+            if pa.types.is_list(field.type):
+                lengths = pa.compute.list_value_length(table.column(place)).unique().to_pylist()
+                if len(lengths) == 1 and lengths[0]:
+                    kind = pa.list_(field.type.value_type, lengths[0])
+                    table = table.set_column(place, field.name, table.column(place).cast(kind))
+        return table
     ids = [name for name in file.names if name in identifiers]
     types = dict.fromkeys([*ids, *categorical], pa.string())
     table, has_hex = _of_csv(pa, file, types)
@@ -190,17 +198,6 @@ def _begins(path: Path, form: str) -> Iterator[int]:
                 yield begin
             is_header = is_header and not row
             begin = rows.line_num + 1
-
-
-def _fixed(pa: Any, table: Any) -> Any:
-    """Return a table whose lists have a fixed length if all are equally long."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_list(field.type):
-            lengths = pa.compute.list_value_length(table.column(place)).unique().to_pylist()
-            if len(lengths) == 1 and lengths[0]:
-                kind = pa.list_(field.type.value_type, lengths[0])
-                table = table.set_column(place, field.name, table.column(place).cast(kind))
-    return table
 
 
 def not_a_number(column: Any, place: Callable[[int], str]) -> str:

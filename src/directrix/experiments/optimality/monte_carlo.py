@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from directrix.data.missing import check_finite
 from directrix.data.queries import Queries
 from directrix.errors import InputError
 from directrix.experiments.optimality.certificate import (
@@ -39,7 +40,7 @@ from directrix.parameters import seed_number
 from directrix.rankers.base import Ranker
 from directrix.rankers.gradient import decompose
 from directrix.rankers.means import mean_over_queries, means_on_shards
-from directrix.rankers.scoring import check_finite, check_scores
+from directrix.rankers.scoring import check_scores
 from directrix.threads import run_chunks
 from directrix.trainers.loop import varying_features
 from directrix.types import Float64Array, Model, Progress

@@ -34,7 +34,7 @@ def whole_sum(values, scale, begin, end):
 
 
 @kernel
-def pack(grad, curvature, order, scales, begin, end, packed):
+def pack_pulls(grad, curvature, order, scales, begin, end, packed):
     """Write gradient and curvature of each document of ``order`` as whole numbers into one int64.
 
     The gradient is in the upper 32 bits, the curvature in the lower ones; a sum of such numbers has the sums
@@ -92,7 +92,7 @@ def count_leaves(bins, features, first, last, order, packed, starts, leaves, sum
     features : int64 (n_chosen,)     rows of ``bins``
     first, last : int                positions in ``features``
     order : uint32 (n_docs,)
-    packed : int64 (n_docs,)         gradient and curvature in the order of ``order``, see `pack`
+    packed : int64 (n_docs,)         gradient and curvature in the order of ``order``, see `pack_pulls`
     starts : int64                   where each leaf begins in ``order``
     leaves : int64 (n_counted,)
     sums : int64 (n_chosen, at least n_counted, most bins, 2)    out
