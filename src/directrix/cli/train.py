@@ -225,6 +225,7 @@ def train_command(
     if report is not None:
         check_report(report, output, train, valid)
     start = time.perf_counter()
+    # `main.py` has entered ``--cluster``, so this asks the context and not the option.
     if is_on_cluster():
         _check_shards(train, valid, report, search, reading)
         validation: Any = valid if valid is None or is_sharded(valid) else reading.read(valid)

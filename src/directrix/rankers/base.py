@@ -1,4 +1,4 @@
-"""`Ranker`: scikit-learn's contract, with queries."""
+"""`Ranker`: scikit-learn's contract, with queries. In: queries. Out: ``model_``, a `FittedModel`."""
 
 from __future__ import annotations
 

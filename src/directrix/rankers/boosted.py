@@ -80,8 +80,8 @@ class BoostedRanker(OnShards):
     scale : str or None
         As in `LinearRanker`. Kinds by the training data keep the order of values, so trees hardly change.
         Kinds by query make the features of queries comparable; "raw+query-percentile" also keeps the raw
-        features. Without a kind that fills missing values (NaN), trees handle them; if a feature was never
-        missing in training, they count as 0.
+        features. Without a kind that fills missing values (NaN), trees handle them; in a feature that was
+        never missing in training, they are an error, or with ``missing="nan"`` count as 0.
     patience : int >= 1, optional
         With an ``eval_set``: stop after this number of trees without a better value on it. None: no early
         stop, only the best number of trees is kept.

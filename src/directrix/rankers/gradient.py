@@ -1,4 +1,7 @@
-"""Rankers whose model is a vector of parameters: objective, trainer, validation, record."""
+"""Rankers whose model is a vector of parameters: objective, trainer, validation, record.
+
+In: a `Training` and the surrogate. Out: a `TrainedModel`, whose parameters a trainer found.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`Training`: the checked arguments of ``fit``, in one form."""
+"""`Training`: the checked arguments of ``fit``, in one form.
+
+In: the arguments of ``fit``, in any form. Out: a `Training`, or an error that says what to type.
+"""
 
 from __future__ import annotations
 

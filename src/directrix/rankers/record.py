@@ -1,4 +1,7 @@
-"""The record of a training in a model file, and what such a file cannot hold."""
+"""The record of a training in a model file, and what such a file cannot hold.
+
+In: a training and its result. Out: the record in the model file, in JSON types.
+"""
 
 from __future__ import annotations
 

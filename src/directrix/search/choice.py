@@ -1,4 +1,7 @@
-"""The choice among trials, and whether the mean of several is better: functions of the trials alone."""
+"""The choice among trials, and whether the mean of several is better: functions of the trials alone.
+
+In: trials. Out: the ranker to keep, and the reasons.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Folds: training queries and validation queries."""
+"""Folds: training queries and validation queries.
+
+In: queries, or training and validation queries. Out: a list of `Fold`.
+"""
 
 from __future__ import annotations
 

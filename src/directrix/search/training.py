@@ -1,4 +1,7 @@
-"""Train and evaluate one candidate on folds, in this process, ahead in others, or on a cluster."""
+"""Train and evaluate one candidate on folds, in this process, ahead in others, or on a cluster.
+
+In: a candidate and folds. Out: a `Trial`, with the rankers and the measure of every validation query.
+"""
 
 from __future__ import annotations
 

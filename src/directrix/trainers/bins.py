@@ -1,4 +1,7 @@
-"""Bins of features, between which trees split, and their sharing among training runs."""
+"""Bins of features, between which trees split, and their sharing among training runs.
+
+In: features, in memory or a sample of them. Out: `Bins`, thresholds and a byte for every value.
+"""
 
 from __future__ import annotations
 

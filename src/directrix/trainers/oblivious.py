@@ -8,6 +8,8 @@ decrease of the loss, summed over its nodes l,
 
 with the sums G of gradients and H of curvatures. Values are in at most 254 bins, missing ones in another.
 
+In: bins, scores, and the gradient and curvature of every document. Out: `Trees`.
+
 Sums are of whole numbers: for splits, gradients and curvatures are rounded to 15 bits of the largest of the
 tree, and for leaves to as many bits as an exact sum of 64 allows. So a tree has the same bits however its
 documents are divided among threads and processes.
@@ -29,9 +31,9 @@ from directrix.trainers.bins import Bins
 from directrix.types import Array, Float64Array
 
 _CELLS_A_CHUNK = 1 << 18
-"""BinnedDocuments times features that a thread counts at a time; trees on fewer are grown by one thread."""
+"""Documents times features that a thread counts at a time; trees on fewer are grown by one thread."""
 _DOCS_A_CHUNK = 1 << 13
-"""BinnedDocuments that a thread handles at a time where each costs about a nanosecond."""
+"""Documents that a thread handles at a time where each costs about a nanosecond."""
 _LEAST_CURVATURE = 1e-6
 """Least curvature of a document, as a share of the mean: those of queries that cannot improve have none."""
 # A threshold that no value exceeds: such a split separates missing values from all others.
@@ -123,7 +125,7 @@ class BinnedDocuments:
 
         On shards, where the numbers of documents are not at hand, ``curvatures`` of the children choose.
 
-        BinnedDocuments are moved so that each leaf stays in one run, which the next level reads in order.
+        Documents are moved so that each leaf stays in one run, which the next level reads in order.
         """
         from directrix.trainers._kernels.oblivious import count_right, divide
 
@@ -294,7 +296,7 @@ class ObliviousTrees:
         g, h = (totals[:, side] / wide[side] / mean for side in (0, 1))
         values = (-self.settings.learning_rate * g / (h + self.l2))[nearest]
         counts = sizes if rows is None else self.documents.counts(splits)
-        # BinnedDocuments of an empty leaf count for the leaf that replaces it.
+        # Documents of an empty leaf count for the leaf that replaces it.
         counts = np.bincount(nearest, counts, len(sizes))
         return Tree(splits, gains, np.append(0, np.cumsum(sizes)), values, counts)
 
