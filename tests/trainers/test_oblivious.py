@@ -79,7 +79,7 @@ def test_the_splits_and_values_are_those_of_brute_force(l2):
     assert not grow(grower, grad, curvature)
     rounded = (np.rint(a / (u := 2.0 ** (np.frexp(a.max())[1] - BITS))) * u / unit for a in (grad, curvature))
     splits, leaf, gain = brute(X, *rounded, 3, l2)
-    assert [(f, cut) for f, cut, _ in grower._grown[0].splits] == splits
+    assert [(f, cut) for f, cut, _ in grower._grown[0][1].splits] == splits
     g, h = np.bincount(leaf, grad / unit), np.bincount(leaf, curvature / unit)
     np.testing.assert_allclose(grower.scores(), (-0.3 * g / (h + l2))[leaf], rtol=1e-12)
     np.testing.assert_array_equal(grower.trees(1).predict(X), grower.scores())
@@ -220,7 +220,7 @@ def test_large_weights_of_few_documents_leave_the_leaves_of_others_exact():
     assert not grow(grower, grad, np.ones(400))
     assert grower.scores()[0] == pytest.approx(-1e6)
     others = grower.scores()[1:]
-    leaves = grower._grown[0].splits
+    leaves = grower._grown[0][1].splits
     if len(leaves) == 2:  # the second split separates the others
         np.testing.assert_allclose(others, -grad[1:], rtol=1e-6)
     else:
@@ -246,3 +246,21 @@ def test_any_block_of_documents_and_any_number_of_threads_give_the_same_tree(mon
     finally:
         dx.set_threads(before)
     assert grown[0] == grown[1] == grown[2]
+
+
+@pytest.mark.parametrize("n_bags", [1, 2])
+def test_features_without_a_split_end_no_training_when_they_are_drawn(n_bags):
+    """Nine of ten columns are constant, so most trees have no feature to split."""
+    rng = np.random.default_rng(0)
+    features = np.zeros((400, 10))
+    features[:, 3] = rng.standard_normal(400)
+    data = queries(features, np.digitize(features[:, 3] + rng.standard_normal(400), [0.0, 1.0]))
+    train, valid = data.take(range(25)), data.take(range(25, 40))
+    ranker = dx.BoostedRanker(
+        n_trees=40, feature_fraction=0.1, n_bags=n_bags, random_state=3, patience=None
+    ).fit_queries(train, valid)
+    best = ranker.result_.counts["best"]
+    assert 0 < ranker.trees_.n_trees <= n_bags * best
+    assert ranker.result_.counts["iterations"] == 40
+    measured = ranker.score(valid.features, valid.labels, qid=np.repeat(np.arange(15), 10))
+    assert measured == pytest.approx(ranker.result_.trace[best]["score"], abs=1e-12)

@@ -1,5 +1,7 @@
 """Trees on shards: the bits of the same documents in memory, for any division of the work."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -177,3 +179,70 @@ def test_a_search_on_shards_tries_trees_of_its_own_alone(q, folder):
     found = search(dx.data.open_shards(folder), **options)
     assert {trial.candidate.name for trial in found.trials} == {"YetiRank"}
     assert "surrogate" not in found.ranker.training_ or found.ranker.predict_queries(q).any()
+
+
+def test_a_fit_does_not_take_up_the_root_of_another(train, folder):
+    """A tree without a split leaves its root behind, with other documents and features."""
+    clean = [dx.BoostedRanker(n_trees=3, **more).fit_queries(train).trees_ for more in ({}, ROOTS[0])]
+    for first in ROOTS:
+        dx.BoostedRanker(n_trees=1, **first).fit_shards(folder)
+        assert dx.BoostedRanker(n_trees=3).fit_shards(folder).trees_ == clean[0]
+        assert dx.BoostedRanker(n_trees=3, **ROOTS[0]).fit_shards(folder).trees_ == clean[1]
+
+
+ROOTS = [
+    {"feature_fraction": 0.5, "random_state": 1},
+    {"subsample": 0.002, "l2": 1e9},
+    {"subsample": 0.5, "random_state": 2},
+]
+
+
+def test_two_threads_may_train_on_the_same_shards(train, folder):
+    rates = (0.05, 0.3)
+    clean = [dx.BoostedRanker(n_trees=8, learning_rate=rate).fit_queries(train).trees_ for rate in rates]
+
+    def fit(rate):
+        return dx.BoostedRanker(n_trees=8, learning_rate=rate).fit_shards(folder).trees_
+
+    for _ in range(5):
+        with ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(fit, rates)) == clean
+
+
+def test_the_bins_of_validation_shards_depend_on_the_training(q, valid, tmp_path):
+    """Thresholds may be equal although one training set had missing values, and the other none."""
+    holes, judged = q.take(range(40)), q.take(range(90, 120))
+    full = dx.Queries.from_arrays(
+        np.nan_to_num(holes.features, nan=0.0), holes.labels, group=np.diff(holes.qptr), missing="nan"
+    )
+    for number, data in enumerate((holes, full, holes)):
+        shards = dx.write_shards(data, tmp_path / str(number), 2)
+        in_order = dx.BoostedRanker(n_trees=5).fit_shards(shards, judged).result_.trace
+        trace = dx.BoostedRanker(n_trees=5).fit_shards(shards, valid).result_.trace
+        np.testing.assert_allclose([r["score"] for r in trace], [r["score"] for r in in_order], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "other", [{"learning_rate": 0.3}, {"l2": 1.0}, {"subsample": 0.5}, {"num_leaves": 8}]
+)
+def test_a_file_of_other_settings_gives_no_trees(train, folder, tmp_path, other):
+    file = tmp_path / "answers"
+    with pytest.raises(KeyboardInterrupt), using_driver(Stopping(40)):
+        dx.BoostedRanker(n_trees=9).fit_shards(folder, checkpoint=file)
+    here = dx.BoostedRanker(n_trees=9, **other).fit_queries(train)
+    assert dx.BoostedRanker(n_trees=9, **other).fit_shards(folder, checkpoint=file).trees_ == here.trees_
+
+
+@pytest.mark.filterwarnings("ignore:.*has no slope")
+def test_a_start_without_slope_is_one_of_all_shards(tmp_path):
+    """The second shard has no document that the surrogate counts as relevant, and so no slope of its own."""
+    rng = np.random.default_rng(1)
+    X, labels = rng.standard_normal((200, 3)), rng.integers(0, 3, 200).astype(float)
+    labels[100:] = np.minimum(labels[100:], 1.0)
+    q = dx.Queries.from_arrays(X, labels, group=[10] * 20)
+    folder = dx.write_shards([q.take(range(10)), q.take(range(10, 20))], tmp_path / "shards")
+    for surrogate in ("ApproxAP(rel=2)", "ApproxRR(rel=2)", "SmoothNDCG"):
+        here = dx.BoostedRanker(surrogate, n_trees=4).fit_queries(q, measure="nDCG")
+        there = dx.BoostedRanker(surrogate, n_trees=4).fit_shards(folder, measure="nDCG")
+        assert there.trees_ == here.trees_
+        assert there.result_.value == pytest.approx(here.result_.value, rel=1e-12)

@@ -19,7 +19,7 @@ from directrix.measures.terms import gains_of, query_sums
 from directrix.surrogates.base import kernel_surrogate, spread_curvature, writable
 from directrix.types import Float64Array, FloatArray, Surrogate
 
-_DEAD = 1e-12
+DEAD = 1e-12
 """Largest absolute gradient at equal scores that counts as no slope, in 1 / units of score."""
 
 
@@ -39,6 +39,11 @@ class ScoreLoss:
     def at(self, smoothing: float) -> Self:
         """Return the same loss with the surrogate at another smoothing."""
         return self.of(self.surrogate.at(smoothing))  # type: ignore[attr-defined]
+
+    def warn_of_dead_start(self) -> None:
+        """Warn that only the first tree learns, unless the surrogate is known to begin so."""
+        if not self._surrogate.stationary_at_ties:
+            warn_of_dead_start(self.surrogate, "Only the first tree learns, from the gains of the labels")
 
     def with_share(self, share: float) -> Self:
         """Return a copy with `KernelSurrogate.with_share`, or itself; SmoothRank begins with a regression."""
@@ -75,7 +80,7 @@ class ScoreObjective(ScoreLoss):
         self._prepared = self._surrogate.prepare(queries.labels, queries.qptr, doc_weight)
 
     def value_grad_curvature(
-        self, scores: Float64Array, *draw: int
+        self, scores: Float64Array, *draw: int, dead: bool | None = None
     ) -> tuple[float, Float64Array, Float64Array]:
         """Return loss, gradient (n_docs,) and curvature (n_docs,) at the scores of all documents.
 
@@ -85,14 +90,17 @@ class ScoreObjective(ScoreLoss):
 
         A surrogate that has no slope where all scores are equal (SmoothRank) would never leave that point, so
         gradient and curvature there are those of a regression on the gains, in the surrogate's unit of score.
-        Other surrogates may have no slope at the next scores either; a warning says so.
+        Other surrogates may have no slope at the next scores either; a warning says so. Where these are only
+        some of the queries, ``dead`` tells whether this is so for all.
         """
         surrogate, qptr = self._surrogate.redraw(*draw), self._qptr
         value, grad, curvature = surrogate.value_grad_curvature(scores, self._prepared, qptr)
         # Training begins at scores of 0, where a surrogate may have no slope.
-        if not scores.any() and is_dead(grad, self.queries):
-            if not surrogate.stationary_at_ties:
-                warn_of_dead_start(self.surrogate, "Only the first tree learns, from the gains of the labels")
+        if dead is None:
+            dead = not scores.any() and is_dead(grad, self.queries)
+            if dead:
+                self.warn_of_dead_start()
+        if dead:
             # The slope of a regression is the gain of a document minus the mean of its query.
             gain, sizes = gains_of(self.queries), np.diff(qptr)
             grad = gain - np.repeat(query_sums(gain, qptr) / np.maximum(sizes, 1), sizes)
@@ -114,7 +122,7 @@ def newton_step(grad: Float64Array, curvature: Float64Array) -> tuple[Float64Arr
 
 def is_dead(grad: FloatArray, queries: Any) -> bool:
     """Whether a gradient at equal scores is 0 although labels differ within a query."""
-    return np.abs(grad).max(initial=0.0) <= _DEAD and bool(queries.n_ordered)
+    return np.abs(grad).max(initial=0.0) <= DEAD and bool(queries.n_ordered)
 
 
 def warn_of_dead_start(surrogate: Any, consequence: str) -> None:
@@ -131,7 +139,7 @@ def check_start(params: FloatArray, grad: FloatArray, objective: Any) -> None:
     """Warn if training begins at parameters of zero, hence equal scores, where the surrogate has no slope."""
     # A user's own objective has no source, and is not checked.
     source = getattr(objective, "source", None)
-    if source is None or params.any() or np.abs(grad).max(initial=0.0) > _DEAD:
+    if source is None or params.any() or np.abs(grad).max(initial=0.0) > DEAD:
         return
     surrogate, queries = objective.surrogate, source.queries
     # The slope is taken in the scores, because constant features would hide it in the parameters.

@@ -146,8 +146,8 @@ class Boosting(Settings):
 
         Notes
         -----
-        Results have the same bits for any number of threads: the histogram of a feature is summed by one
-        thread, and LightGBM has ``deterministic`` and histograms by rows.
+        Results have the same bits for any number of threads: oblivious trees add up whole numbers, and
+        LightGBM has ``deterministic`` and histograms by rows.
         """
         is_lightgbm_loss = not isinstance(objective, ScoreLoss)
         check_lightgbm_params(self.lightgbm_params or {}, lambdarank=is_lightgbm_loss)
@@ -292,17 +292,18 @@ def _oblivious_bags(
     else:
         bins = shared(data.features, kind, lambda: Bins.of(data.features, max_bin))
 
-    def documents(q: Any, bag: int) -> Any:
+    def documents_of(q: Any) -> Callable[[int], Any]:
+        """Return a function from the number of an ensemble to its documents."""
         if q.held == "shards":
-            n_levels = int(settings.num_leaves - 1).bit_length()
-            return ShardedDocuments(q, bins, first, loss if q is data else None, bag, n_levels)
-        filled = bins
+            n_levels, trains = int(settings.num_leaves - 1).bit_length(), loss if q is data else None
+            return lambda bag: ShardedDocuments(q, bins, first, trains, bag, n_levels)
+        filled, start = bins, first.predict(q.features)
         if q is not data:
             filled = shared(q.features, (*kind, id(data.features)), lambda: bins.filled(q.features))
-        return BinnedDocuments(filled, first.predict(q.features))
+        return lambda _: BinnedDocuments(filled, start)
 
-    ensembles = []
-    for bag in range(settings.n_bags):
-        judged = None if valid is None else documents(valid, bag)
-        ensembles.append(ObliviousTrees(settings, documents(data, bag), judged, l2, bag))
-    return ensembles
+    train, judged = documents_of(data), None if valid is None else documents_of(valid)
+    return [
+        ObliviousTrees(settings, train(bag), None if judged is None else judged(bag), l2, bag)
+        for bag in range(settings.n_bags)
+    ]

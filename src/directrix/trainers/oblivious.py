@@ -77,9 +77,12 @@ class BinnedDocuments:
         """Number of documents."""
         return len(self.scores)
 
-    def begin(self, objective: ScoreObjective, *draw: int) -> tuple[float, float, float]:
+    def begin(
+        self, objective: ScoreObjective, *draw: int, is_dead: bool | None = None
+    ) -> tuple[float, float, float]:
         """Compute loss, gradient and curvature; return the loss, and the largest absolute values of both."""
-        loss, self._grad, self._curvature = objective.value_grad_curvature(self.scores, *draw)
+        told = {} if is_dead is None else {"dead": is_dead}
+        loss, self._grad, self._curvature = objective.value_grad_curvature(self.scores, *draw, **told)
         return loss, float(np.abs(self._grad).max()), float(self._curvature.max())
 
     def root(self, rows: Array | None, features: Array, scales: tuple[float, float], wide: float) -> int:
@@ -184,7 +187,7 @@ class BinnedDocuments:
         begins = self._starts[leaf] + number * _DOCS_A_CHUNK
         return np.column_stack([begins, np.minimum(begins + _DOCS_A_CHUNK, self._starts[leaf + 1])]), leaf
 
-    def recorded(self, grow: Callable[[], Tree | None]) -> Tree | None:
+    def recorded(self, key: Any, grow: Callable[[], Tree | None]) -> Tree | None:
         """Return the tree that ``grow`` returns; only training on shards has a file of earlier ones."""
         return grow()
 
@@ -241,7 +244,8 @@ class ObliviousTrees:
         self.l2 = max(l2, 1e-10)
         self._rng = np.random.default_rng([settings.seed, bag])
         self._largest = 0.0, 0.0
-        self._grown: list[Tree] = []
+        # Trees with the number of their step: where the drawn features have no split, a step has no tree.
+        self._n_steps, self._grown = 0, list[tuple[int, Tree]]()
 
     def scores(self) -> Float64Array:
         """Return the scores of the training documents."""
@@ -264,13 +268,16 @@ class ObliviousTrees:
         rows = self._drawn(self.documents.n_docs, self.settings.subsample)
         drawn = self._drawn(len(self.bins.cuts), self.settings.feature_fraction)
         chosen = np.arange(len(self.bins.cuts)) if drawn is None else drawn.astype(np.int64)
-        tree = self.documents.recorded(lambda: self._tree(rows, chosen))
+        settings = self.settings.learning_rate, self.settings.num_leaves, self.l2
+        tree = self.documents.recorded((settings, rows, chosen), lambda: self._tree(rows, chosen))
+        self._n_steps += 1
         if tree is None:
-            return True
+            # Other documents or features may have a split.
+            return rows is None and drawn is None
         self.documents.add(tree.splits, tree.values)
         if self.valid is not None:
             self.valid.add(tree.splits, tree.values)
-        self._grown.append(tree)
+        self._grown.append((self._n_steps, tree))
         return False
 
     def _tree(self, rows: Array | None, chosen: Array) -> Tree | None:
@@ -300,15 +307,16 @@ class ObliviousTrees:
         counts = np.bincount(nearest, counts, len(sizes))
         return Tree(splits, gains, np.append(0, np.cumsum(sizes)), values, counts)
 
-    def trees(self, n_trees: int) -> Trees:
-        """Return the first trees, without empty leaves."""
+    def trees(self, n_steps: int) -> Trees:
+        """Return the trees of the first steps, without empty leaves."""
         n_features = len(self.bins.cuts)
-        if not n_trees:
+        kept_trees = [tree for step, tree in self._grown if step <= n_steps]
+        if not kept_trees:
             return Trees.none(n_features)
         n_leaves: list[int] = []
         nodes: list[tuple[Any, ...]] = []
         leaves: list[tuple[float, float]] = []
-        for tree in self._grown[:n_trees]:
+        for tree in kept_trees:
             kept, filled = _pruned(tree.starts.tolist())
             n_leaves.append(len(filled))
             leaves += [(tree.values[leaf], tree.counts[leaf]) for leaf in filled]

@@ -15,8 +15,9 @@ that has lost it, or takes over a shard, makes it again from the trees so far, w
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +28,7 @@ from directrix.data.shards.task import OpenShard, Question, check_code, current_
 from directrix.data.stored import blocks
 from directrix.fingerprint import fingerprint
 from directrix.models.trees import Trees
-from directrix.objectives.scores import ScoreLoss, ScoreObjective
+from directrix.objectives.scores import DEAD, ScoreLoss, ScoreObjective
 from directrix.trainers.bins import Bins, sample_rows
 from directrix.trainers.oblivious import BinnedDocuments, Split, Tree
 from directrix.types import Array, Float64Array
@@ -50,7 +51,8 @@ class _Preparation:
 
     @property
     def _fields(self) -> tuple[Any, ...]:
-        return self.bins.cuts, self.scale, self.first.to_lightgbm(), self.surrogate, self.n_queries
+        bins = self.bins.cuts, self.bins.has_missing
+        return bins, self.scale, self.first.to_lightgbm(), self.surrogate, self.n_queries
 
     @cached_property
     def key(self) -> str:
@@ -85,11 +87,13 @@ class _State:
     def __init__(self, bins: Bins, objective: ScoreObjective | None, scores: Float64Array) -> None:
         self._start, self._objective = (bins, scores), objective
         self._bags: dict[int, _Bag] = {}
+        # Two trainings on the same shards may ask at the same time.
+        self.lock = threading.Lock()
 
     def at(self, request: _Request) -> _Bag:
         """Return the documents of an ensemble, with all trees of a request."""
         bag = self._bags.get(request.bag)
-        if bag is None or len(bag.trees) > len(request.trees) or not bag.is_prefix(request.trees):
+        if bag is None or not bag.is_prefix(request.trees):
             bag = self._bags[request.bag] = _Bag(*self._start)
         bag.catch_up(request.trees)
         return bag
@@ -97,12 +101,12 @@ class _State:
     def begun(self, request: _Growth) -> _Bag:
         """Return the documents of an ensemble, with the gradient of the next tree."""
         bag = self.at(request)
-        step = len(request.trees), fingerprint((request.surrogate, request.draw))
+        step = len(request.trees), fingerprint((request.surrogate, request.draw, request.is_dead))
         if bag.step != step:
             assert self._objective is not None
             objective = self._objective.of(request.surrogate)
-            bag.step, bag.loss = step, bag.documents.begin(objective, *request.draw)
-            bag.n_splits = -1
+            bag.loss = bag.documents.begin(objective, *request.draw, is_dead=request.is_dead)
+            bag.step, bag.root = step, ""
         return bag
 
 
@@ -114,12 +118,14 @@ class _Bag:
         self.trees = np.empty((0, 0))
         self.step: Any = None
         self.loss = np.nan, 0.0, 0.0
-        # Of the tree that grows; -1 before its root.
-        self.n_splits, self.curvature = -1, 0
+        # Of the tree that grows: the fingerprint of its root ("" before it), its splits, and the rounded sum
+        # of curvatures.
+        self.root, self.curvature = "", 0
+        self.splits: tuple[Split, ...] = ()
 
     def is_prefix(self, trees: Array) -> bool:
         """Whether the trees so far are the first of others."""
-        return bool(np.array_equal(self.trees, trees[: len(self.trees)])) or not len(self.trees)
+        return not len(self.trees) or bool(np.array_equal(self.trees, trees[: len(self.trees)]))
 
     def catch_up(self, trees: Array) -> None:
         """Add the trees that are new to the scores."""
@@ -137,17 +143,23 @@ class _Request(Question):
     trees: Array
     """See `_packed`."""
 
-    def _state(self, shard: OpenShard) -> _State:
+    def answer(self, shard: OpenShard) -> Any:
+        """Return the result of a shard, whose state no other request changes meanwhile."""
         state: _State = shard.kept(self.preparation.key, lambda: self.preparation.state(shard))
-        return state
+        with state.lock:
+            return self.result(state, shard.number)
+
+    def result(self, state: _State, number: int) -> Any:
+        """Return the result of the shard with this number."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class _Scores(_Request):
     """The scores of all documents."""
 
-    def answer(self, shard: OpenShard) -> list[Float64Array]:
-        return [self._state(shard).at(self).documents.scores]
+    def result(self, state: _State, number: int) -> list[Float64Array]:
+        return [state.at(self).documents.scores.copy()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,19 +168,25 @@ class _Counts(_Request):
 
     splits: tuple[Split, ...]
 
-    def answer(self, shard: OpenShard) -> Array:
-        return self._state(shard).at(self).documents.counts(list(self.splits))
+    def result(self, state: _State, number: int) -> Array:
+        return state.at(self).documents.counts(list(self.splits))
 
 
 @dataclass(frozen=True, eq=False)
 class _Growth(_Request):
-    """A request about the tree that grows; this one for loss, largest gradient and curvature: (3,)."""
+    """A request about the tree that grows.
+
+    This one is for the loss, the largest gradient and curvature, and whether a score is not 0: (4,).
+    """
 
     surrogate: Any
     draw: tuple[int, ...]
+    is_dead: bool
+    """Whether the surrogate has no slope at the start, on all shards together."""
 
-    def answer(self, shard: OpenShard) -> Any:
-        return np.array(self._state(shard).begun(self).loss)
+    def result(self, state: _State, number: int) -> Any:
+        bag = state.begun(self)
+        return np.array([*bag.loss, bag.documents.scores.any()])
 
     def merge(self, left: Any, right: Any) -> Any:
         return np.append(left[0] + right[0], np.maximum(left[1:], right[1:]))
@@ -179,7 +197,7 @@ class _Sums(_Growth):
     """Sums of the documents after some splits: int64, of the root with the sum of all curvatures before."""
 
     root: tuple[Any, ...]
-    """Numbers of documents over all shards, or None; then as for `BinnedDocuments.root`."""
+    """Documents by their numbers over all shards, or None; then as for `BinnedDocuments.root`."""
     starts: tuple[int, ...]
     """Number of the first document of every shard."""
     splits: tuple[Split, ...] = ()
@@ -188,18 +206,22 @@ class _Sums(_Growth):
     totals: tuple[Any, ...] = ()
     """Arguments of `BinnedDocuments.totals` then."""
 
-    def answer(self, shard: OpenShard) -> Any:
-        bag = self._state(shard).begun(self)
+    def result(self, state: _State, number: int) -> Any:
+        bag = state.begun(self)
         documents, (rows, features, *scales) = bag.documents, self.root
-        if bag.n_splits < 0 or bag.n_splits > len(self.splits):
+        root = fingerprint(self.root)
+        if bag.root != root or bag.splits != self.splits[: len(bag.splits)]:
             if rows is not None:
-                first, last = self.starts[shard.number : shard.number + 2]
+                first, last = self.starts[number : number + 2]
                 low, high = np.searchsorted(rows, [first, last])
                 rows = (rows[low:high] - first).astype(np.uint32)
-            bag.curvature, bag.n_splits = documents.root(rows, features, *scales), 0
-        while bag.n_splits < len(self.splits):
-            bag.n_splits += 1
-            documents.divide(list(self.splits[: bag.n_splits]))
+            # The root is known only once the documents are in it.
+            bag.root = ""
+            bag.curvature, bag.splits = documents.root(rows, features, *scales), ()
+            bag.root = root
+        for split in self.splits[len(bag.splits) :]:
+            documents.divide([*bag.splits, split])
+            bag.splits = (*bag.splits, split)
         if self.leaves is None:
             sizes, totals = documents.totals(*self.totals)
             return np.column_stack([sizes, totals])
@@ -301,13 +323,18 @@ class ShardedDocuments:
 
     def begin(self, loss: ScoreLoss, *draw: int) -> tuple[float, float, float]:
         """Let the shards compute the step of a tree; see `BinnedDocuments.begin`."""
-        self._growth = _Growth(*self._at, loss.surrogate, draw)
-        value, grad, curvature = self._q.features.ask(self._growth).tolist()
+        self._growth = _Growth(*self._at, loss.surrogate, draw, is_dead=False)
+        value, grad, curvature, any_score = self._q.features.ask(self._growth).tolist()
+        # Gradients have the weight of a query in the mean, 1 / n_queries.
+        if not any_score and grad * self._q.n_queries <= DEAD and self._q.n_ordered:
+            loss.warn_of_dead_start()
+            self._growth = replace(self._growth, is_dead=True)
+            value, grad, curvature, _ = self._q.features.ask(self._growth).tolist()
         return value, grad, curvature
 
-    def recorded(self, grow: Callable[[], Tree | None]) -> Tree | None:
+    def recorded(self, key: Any, grow: Callable[[], Tree | None]) -> Tree | None:
         """Return the tree that ``grow`` returns, or that the file of an interrupted training has."""
-        question = "tree", self._q.digest, self._growth
+        question = "tree", self._q.digest, self._growth, key
         record = current_driver().remembered(question, lambda: _recorded(grow()))
         return _from_record(record)
 
@@ -339,7 +366,7 @@ class ShardedDocuments:
 
     def _sums(self, leaves: Array | None, totals: tuple[Any, ...] = ()) -> Array:
         now = self._growth
-        growth = now.preparation, now.bag, now.trees, now.surrogate, now.draw
+        growth = now.preparation, now.bag, now.trees, now.surrogate, now.draw, now.is_dead
         question = _Sums(*growth, self._root, self._starts, self._splits, leaves, totals)
         answer: Array = self._q.features.ask(question)
         return answer
