@@ -4,7 +4,7 @@
 and "first" that of the first list; the best of several processes. "rank" and "predict" are microseconds for
 a list of 100 documents, warm, and "LightGBM" those of its own `Booster.predict` for the same trees and bits.
 All times are those of the processor on one thread, so that other work of the machine counts little. The goals
-are 0.1 s to load, 50 us for a linear model, and less than LightGBM for trees.
+are 0.1 s to load, 50 us for a linear model, 60 us for 300 trees, and 40 more for `predict` of a ranker.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """Trees of our own: seconds of training beside LightGBM, bits of a gradient, and shards.
 
-    python benchmarks/bench_trees.py [train bits shards] [--documents 20000 200000] [--features 44 136]
-                                     [--threads 1 2] [--pairs 5]
+    python benchmarks/bench_trees.py [train validated bits shards] [--documents 20000 200000]
+                                     [--features 44 136] [--threads 1 2] [--pairs 5]
 
 - train: 60 trees of synthetic web search data (`large`), binning included, on an idle machine. LightGBM comes
   as it is (255 bins, leaf by leaf), and with ``use_quantized_grad``. Rows alternate, and the median over the
   pairs of the ratios is shown. The last column has the seconds of one thread over those of the row.
+- validated: both train until 50 trees bring no better nDCG@10 of validation queries, a tenth as many, at most
+  1,000 trees: seconds, trees, and test nDCG@10 with its paired difference.
 - bits: test nDCG@10 with gradients of fewer bits minus that of 15 bits, paired over laws and seeds.
 - shards: the same trees in memory, in this process, and on one and two workers, and the bytes of a tree.
 """
@@ -85,6 +87,48 @@ def train(options: argparse.Namespace) -> None:
         dx.set_threads(None)
 
 
+def validated(options: argparse.Namespace) -> None:
+    """Print the seconds to the model that validation queries choose, and its test nDCG@10."""
+    measure, law = dx.measure("nDCG@10"), Large()
+    for n_docs in options.documents:
+        n_queries = round(n_docs / DOCS_PER_QUERY)
+        q = law.queries(n_queries)
+        valid = law.queries(min(max(n_queries // 10, 100), 1000), "valid")
+        test = law.queries(1000, "test")
+        ours(q.take(range(20)))  # compiles
+        print(f"\n{q.n_docs:,} documents x {q.n_features}, synthetic: until validation stops it")
+        for threads in options.threads:
+            dx.set_threads(threads)
+            begun = time.perf_counter()
+            ranker = dx.BoostedRanker().fit_queries(q, valid, measure=measure)
+            seconds = [time.perf_counter() - begun]
+            begun = time.perf_counter()
+            always = {"objective": "lambdarank", "metric": "ndcg", "eval_at": [10], "verbosity": -1}
+            rows, judged = (
+                lightgbm.Dataset(part.features, part.labels, group=np.diff(part.qptr)) for part in (q, valid)
+            )
+            booster = lightgbm.train(
+                always | {"num_threads": threads},
+                rows,
+                1000,
+                valid_sets=[judged],
+                callbacks=[lightgbm.early_stopping(50, verbose=False)],
+            )
+            seconds.append(time.perf_counter() - begun)
+            scores = ranker.predict_queries(test), booster.predict(test.features)
+            values = [measure(score, test.labels, test.qptr) for score in scores]
+            lead = values[0] - values[1]
+            error = lead.std(ddof=1) / np.sqrt(len(lead))
+            print(
+                f"{threads} thread(s): {seconds[0]:.1f} s, {ranker.result_.counts['best']} trees, "
+                f"{values[0].mean():.4f}; "
+                f"LightGBM {seconds[1]:.1f} s, {booster.best_iteration} trees, {values[1].mean():.4f}; "
+                f"{seconds[0] / seconds[1]:.2f} of its time, {lead.mean():+.4f} +- {error:.4f}",
+                flush=True,
+            )  # fmt: skip
+        dx.set_threads(None)
+
+
 def bits(options: argparse.Namespace) -> None:
     """Print the effect of rounding gradients to fewer bits."""
     measure, usual = dx.measure("nDCG@10"), oblivious.BITS
@@ -160,7 +204,7 @@ def shards(options: argparse.Namespace) -> None:
             )
 
 
-PARTS = {"train": train, "bits": bits, "shards": shards}
+PARTS = {"train": train, "validated": validated, "bits": bits, "shards": shards}
 
 
 def main() -> int:

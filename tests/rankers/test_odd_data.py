@@ -189,3 +189,20 @@ def test_a_ranker_that_ranks_nothing_says_so(alike):
         ranker = make().fit(X, [0, 1] * 5, group=[2] * 5)
     scores = ranker.predict(X).reshape(5, 2)
     np.testing.assert_array_equal(scores[:, 0], scores[:, 1])
+
+
+@pytest.mark.parametrize("cell", [0.5, np.nan, np.inf])
+@pytest.mark.parametrize("missing", [None, "nan", "zero"])
+def test_plain_arrays_are_read_as_arrays_that_scikit_learn_checks(cell, missing):
+    q, _ = dx.data.make_linear(20, 10, 3, seed=0)
+    ranker, X = dx.BoostedRanker(n_trees=3).fit_queries(q), np.array(q.features[:7], dtype=np.float64)
+    X[2, 1] = cell
+
+    def outcome(rows):
+        try:
+            return ranker.predict(rows, missing=missing).tolist()
+        except dx.InputError as error:
+            return str(error)
+
+    assert outcome(X) == outcome(np.asfortranarray(X))
+    assert isinstance(outcome(X), str) == (np.isinf(cell) or (np.isnan(cell) and missing is None))

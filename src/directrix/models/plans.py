@@ -83,8 +83,8 @@ class _Columns(NamedTuple):
     threshold: Array
 
 
-def plan_of(trees: Any) -> Planned:
-    """Return the plan of `directrix.models.trees.Trees`."""
+def plan_of(trees: Any, *, walks: bool = False) -> Planned:
+    """Return the plan of `directrix.models.trees.Trees`; with ``walks`` no tree has words of bits."""
     from directrix.models._kernels.plans import LEAVES, MOST_TESTS, MOST_WORDS, STEP, plan_trees
 
     features, source = np.unique(trees.feature, return_inverse=True)
@@ -101,7 +101,8 @@ def plan_of(trees: Any) -> Planned:
     test, mask, leaf = (np.zeros(n, of) for n, of in ((n_tests, int), (n_tests, np.uint32), (n_values, int)))
     plan_trees(
         trees.split_ptr, columns.column, columns.threshold, trees.left, trees.right,
-        np.empty((8, n_room), np.int64), word_ptr, value_ptr, kind, base, test_ptr, test, mask, leaf,
+        0 if walks else MOST_WORDS, np.empty((8, n_room), np.int64),
+        word_ptr, value_ptr, kind, base, test_ptr, test, mask, leaf,
     )  # fmt: skip
     # Only some of the room was needed.
     n_tests, leaf = int(test_ptr[word_ptr[-1]]), leaf[: value_ptr[-1]].copy()

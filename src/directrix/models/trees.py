@@ -245,6 +245,11 @@ class Trees:
         return plan_of(self)
 
     @cached_property
+    def planned_walks(self) -> Planned:
+        """The form for one or a few documents, which walk down long trees."""
+        return plan_of(self, walks=True)
+
+    @cached_property
     def sets(self) -> tuple[Array, Array]:
         """Positions where sets of categories begin, and all categories."""
         starts = np.append(0, np.cumsum([len(members) for members in self.categories])).astype(np.int64)

@@ -15,6 +15,8 @@ from directrix.types import Array, Float64Array
 _WALKS_PER_CHUNK, _CELLS_PER_CHUNK = 1 << 18, 1 << 20
 # A chunk has a multiple of this number of rows, also for models of very many trees.
 _FEWEST_ROWS = 128
+# This number of documents is scored one by one; they walk down trees of more tests than that.
+_FEW, _SHORT = 4, 8
 _UNKNOWN = np.empty((0, 0), np.uint16)
 _ALL = np.empty(0, np.bool_)
 
@@ -28,6 +30,9 @@ def walked(trees: Any, X: Any, known: Array = _UNKNOWN, moved: Array = _ALL) -> 
     from directrix.models._kernels.trees import add_trees, dense_rows
 
     planned: Planned = trees.planned
+    is_few = X.shape[0] <= _FEW and not known.size
+    if is_few and len(planned.plan.mask) > _SHORT * trees.n_trees:
+        planned = trees.planned_walks
     if X.dtype not in planned.thresholds:
         X = X.astype(np.float64)
     threshold, n_used = planned.thresholds[X.dtype], len(planned.features)
@@ -44,7 +49,7 @@ def walked(trees: Any, X: Any, known: Array = _UNKNOWN, moved: Array = _ALL) -> 
             rows = np.tile(ground, (hi - lo, 1))
             dense_rows(*stored[:3], planned.place, rows)
             rows = read_only(rows)
-        add_trees(rows, features, planned.plan, threshold, known, moved, lo, scores)
+        add_trees(rows, features, planned.plan, threshold, known, moved, lo, is_few, scores)
 
     if trees.n_trees:
         run_chunks(work, -(-n_rows // most))

@@ -28,9 +28,9 @@ from directrix.threads import run_chunks
 from directrix.trainers.bins import Bins
 from directrix.types import Array, Float64Array
 
-_CELLS_A_CHUNK = 1 << 21
+_CELLS_A_CHUNK = 1 << 18
 """BinnedDocuments times features that a thread counts at a time; trees on fewer are grown by one thread."""
-_DOCS_A_CHUNK = 1 << 14
+_DOCS_A_CHUNK = 1 << 13
 """BinnedDocuments that a thread handles at a time where each costs about a nanosecond."""
 _LEAST_CURVATURE = 1e-6
 """Least curvature of a document, as a share of the mean: those of queries that cannot improve have none."""
@@ -210,9 +210,11 @@ class BinnedDocuments:
         return total
 
 
-def _bounds(n: int, most: int) -> Array:
-    """Boundaries of chunks of at most ``most`` of n things."""
-    return np.append(np.arange(0, n, most), n)
+def _bounds(n: int, most: int, unit: int = 1) -> Array:
+    """Boundaries of chunks of n things: equal ones of at most ``most``, in multiples of a unit."""
+    n_units, units = -(-n // unit), max(1, most // unit)
+    n_chunks = -(-n_units // units)
+    return np.minimum(np.arange(n_chunks + 1) * n_units // max(n_chunks, 1) * unit, n)
 
 
 class ObliviousTrees:
@@ -374,8 +376,8 @@ class ObliviousTrees:
 
 def feature_chunks(n_features: int, n_docs: int) -> Array:
     """Boundaries of the features that a thread counts at a time; small trees are faster on one thread."""
-    # Features are counted four at a time.
-    return _bounds(n_features, max(4, _CELLS_A_CHUNK // max(n_docs, 1) // 4 * 4))
+    # Features are counted four at a time, and eight share a reading of the gradients.
+    return _bounds(n_features, max(8, _CELLS_A_CHUNK // max(n_docs, 1)), unit=4)
 
 
 def _scale(largest: float, bits: int) -> float:

@@ -75,7 +75,7 @@ def _fill_table(first, leaves, number, left, right, leaf):
 @kernel
 def _list_nodes(first, leaves, left, right, nodes, test, mask, leaf):
     """List nodes level by level; the mask is the place of the first of two children, or that of a leaf."""
-    nodes[0], end = 0, 1
+    nodes[0], end = 0 if len(leaf) > 1 else -1, 1
     for place in range(len(leaf)):
         node = nodes[place]
         if node < 0:
@@ -88,7 +88,7 @@ def _list_nodes(first, leaves, left, right, nodes, test, mask, leaf):
 
 @kernel
 def plan_trees(
-    split_ptr, column, threshold, left, right, room,
+    split_ptr, column, threshold, left, right, most_words, room,
     word_ptr, value_ptr, kind, base, test_ptr, test, mask, leaf,
 ):  # fmt: skip
     """Fill words, tests and values of all trees; the last of ``word_ptr`` and so on are their numbers.
@@ -97,6 +97,7 @@ def plan_trees(
     ----------
     split_ptr, left, right : as in `directrix.models.trees.Trees`
     column, threshold : (n_splits,)   equal for equal tests
+    most_words : int                  documents walk down trees of more words
     room : int64 (8, 2 n_splits + 1)   for the largest tree
     word_ptr, value_ptr : int64 (n_trees + 1,)
     kind, base : (most words,)        ``base`` is the position of the first value
@@ -113,7 +114,7 @@ def plan_trees(
         n = split_ptr[t + 1] - first
         n_words = n // LEAVES + 1
         word_ptr[t], value_ptr[t] = w, v
-        limit = n if n_words <= MOST_WORDS else MOST_TESTS
+        limit = n if n_words <= most_words else MOST_TESTS
         count = _number_tests(first, n, column, threshold, limit, number, chosen)
         if n_words > 1 and count <= MOST_TESTS:
             kind[w], base[w], test_ptr[w] = TABLE, v, s
@@ -121,7 +122,7 @@ def plan_trees(
                 test[s + d], mask[s + d] = chosen[d] + 1, 1 << d
             _fill_table(first, leaves, number, left, right, leaf[v : v + (1 << count)])
             w, s, v = w + 1, s + count + -count % STEP, v + (1 << count)
-        elif n_words <= MOST_WORDS:
+        elif n_words <= most_words:
             _number_leaves(first, n, left, right, size, begin, middle, order)
             for i in range(n + 1):
                 leaf[v + order[i]] = leaves + i

@@ -18,7 +18,6 @@ NEARLY_ZERO = np.float64(np.float32(1e-35))
 
 # Documents of a block, and those that are read together: loops of a fixed length become vector instructions.
 _WIDE, _NARROW, _ROWS = 128, 32, 16
-_FEW, _SHORT = 4, 8  # documents that are faster one by one if trees have at most this number of tests
 _ALL = np.uint32(0xFFFFFFFF)
 
 
@@ -132,7 +131,7 @@ def _block(tile, plan, threshold, known, moved, begin, end, out, width):
 
 
 @kernel
-def add_trees(X, features, plan, threshold, known, moved, row, out):
+def add_trees(X, features, plan, threshold, known, moved, row, is_few, out):
     """Fill the score of every row of X (n_rows, n_features); sums are float64, tree by tree.
 
     Parameters
@@ -144,19 +143,19 @@ def add_trees(X, features, plan, threshold, known, moved, row, out):
     known : int (n_trees, n)         place of every row among the values of a tree, or (0, 0)
     moved : bool (n_trees,)          trees that are not known; of length 0: none is, and known is filled
     row : int                        position of the first row of X in known and out
+    is_few : bool                    whether rows are scored one by one
     out : float64
     """
     wide = np.empty((plan.n_columns, _WIDE), X.dtype)
     narrow, single = np.empty((plan.n_columns, _NARROW), X.dtype), np.empty((plan.n_columns, 1), X.dtype)
-    few = _FEW if len(plan.mask) <= _SHORT * (len(plan.word_ptr) - 1) else 0
     begin = 0
     while begin < len(X):
         # The lengths are constants of each call, for which the compiler makes code of its own.
-        if len(X) - begin > _NARROW:
+        if len(X) - begin > _NARROW and not is_few:
             end = min(begin + _WIDE, len(X))
             _fill(X, begin, end, features, plan, wide, _WIDE)
             _block(wide, plan, threshold, known, moved, row + begin, row + end, out, _WIDE)
-        elif len(X) - begin > few:
+        elif not is_few:
             end = len(X)
             _fill(X, begin, end, features, plan, narrow, _NARROW)
             _block(narrow, plan, threshold, known, moved, row + begin, row + end, out, _NARROW)

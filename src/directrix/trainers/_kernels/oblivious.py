@@ -17,7 +17,8 @@ BITS = 15
 """Bits of a gradient or curvature; docs/decisions/boosting.md has the measurement."""
 _ROWS = 2048
 """Documents that are counted for all features in turn, so that their gradients stay in the cache."""
-# A sum of this number of documents stays below 2^30 in absolute value, so it fits in half an int64.
+# A sum of this number of documents stays below 2^30 in absolute value, so it fits in half an int64. As many
+# documents make a block, which passes for all leaves in turn.
 _ROWS_OF_HALF = 1 << (30 - BITS)
 _HALF = np.int64(0xFFFFFFFF)
 _BLOCK = 512
@@ -48,44 +49,46 @@ def pack_pulls(grad, curvature, order, scales, begin, end, packed):
 
 
 @kernel
-def _count(bins, features, first, last, order, packed, begin, end, narrow, leaf, sums):
-    """Fill the sums of a leaf, whose documents are ``order[begin:end]``."""
-    sums[first:last, leaf] = 0
-    for block in range(begin, end, _ROWS_OF_HALF):
-        narrow[:] = 0
-        block_end = min(block + _ROWS_OF_HALF, end)
-        for start in range(block, block_end, _ROWS):
-            stop = min(start + _ROWS, block_end)
-            rows, pulls = order[start:stop], packed[start:stop]
-            c = first
-            # Four features at a time: while one addition waits for memory, the others go on.
-            while c + 4 <= last:
-                bins0, bins1 = bins[features[c]], bins[features[c + 1]]
-                bins2, bins3 = bins[features[c + 2]], bins[features[c + 3]]
-                sums0, sums1 = narrow[c - first], narrow[c - first + 1]
-                sums2, sums3 = narrow[c - first + 2], narrow[c - first + 3]
-                for r in range(len(rows)):
-                    i, pull = rows[r], pulls[r]
-                    sums0[bins0[i]] += pull
-                    sums1[bins1[i]] += pull
-                    sums2[bins2[i]] += pull
-                    sums3[bins3[i]] += pull
-                c += 4
-            while c < last:
-                bins0, sums0 = bins[features[c]], narrow[c - first]
-                for r in range(len(rows)):
-                    sums0[bins0[rows[r]]] += pulls[r]
-                c += 1
-        for c in range(first, last):
-            for b in range(sums.shape[2]):
-                # Curvatures are not negative, so they borrow nothing from the upper half.
-                sums[c, leaf, b, 0] += narrow[c - first, b] >> 32
-                sums[c, leaf, b, 1] += narrow[c - first, b] & _HALF
+def _count(bins, features, first, last, rows, pulls, narrow):
+    """Add some documents to the sums of a leaf, both sums of a bin in one int64: (last - first, n_bins)."""
+    c = first
+    # Four features at a time: while one addition waits for memory, the others go on.
+    while c + 4 <= last:
+        bins0, bins1 = bins[features[c]], bins[features[c + 1]]
+        bins2, bins3 = bins[features[c + 2]], bins[features[c + 3]]
+        sums0, sums1 = narrow[c - first], narrow[c - first + 1]
+        sums2, sums3 = narrow[c - first + 2], narrow[c - first + 3]
+        for r in range(len(rows)):
+            i, pull = rows[r], pulls[r]
+            sums0[bins0[i]] += pull
+            sums1[bins1[i]] += pull
+            sums2[bins2[i]] += pull
+            sums3[bins3[i]] += pull
+        c += 4
+    while c < last:
+        bins0, sums0 = bins[features[c]], narrow[c - first]
+        for r in range(len(rows)):
+            sums0[bins0[rows[r]]] += pulls[r]
+        c += 1
+
+
+@kernel
+def _widen(narrow, first, last, leaf, sums):
+    """Move the sums of a leaf to wider ones."""
+    for c in range(first, last):
+        for b in range(sums.shape[2]):
+            # Curvatures are not negative, so they borrow nothing from the upper half.
+            sums[c, leaf, b, 0] += narrow[c - first, b] >> 32
+            sums[c, leaf, b, 1] += narrow[c - first, b] & _HALF
+    narrow[:] = 0
 
 
 @kernel
 def count_leaves(bins, features, first, last, order, packed, starts, leaves, sums):
     """Fill the sums of gradients and curvatures by bin, for some features and leaves.
+
+    Documents pass in blocks for all leaves in turn, so that their bins stay in the cache: each leaf has some
+    documents in every part of the data.
 
     Parameters
     ----------
@@ -97,10 +100,31 @@ def count_leaves(bins, features, first, last, order, packed, starts, leaves, sum
     leaves : int64 (n_counted,)
     sums : int64 (n_chosen, at least n_counted, most bins, 2)    out
     """
-    narrow = np.empty((last - first, sums.shape[2]), dtype=np.int64)
-    for k in range(len(leaves)):
-        begin, end = starts[leaves[k]], starts[leaves[k] + 1]
-        _count(bins, features, first, last, order, packed, begin, end, narrow, k, sums)
+    n_leaves = len(leaves)
+    narrow = np.zeros((n_leaves, last - first, sums.shape[2]), dtype=np.int64)
+    at, n_narrow = starts[leaves], np.zeros(n_leaves, dtype=np.int64)
+    sums[first:last, :n_leaves] = 0
+    for block in range(0, bins.shape[1], _ROWS_OF_HALF):
+        block_end = block + _ROWS_OF_HALF
+        for k in range(n_leaves):
+            # Documents of a leaf are ascending, so those of a block follow one another.
+            end, high = at[k], starts[leaves[k] + 1]
+            while end < high:
+                middle = (end + high) // 2
+                if order[middle] < block_end:
+                    end = middle + 1
+                else:
+                    high = middle
+            n_narrow[k] += end - at[k]
+            if n_narrow[k] > _ROWS_OF_HALF:
+                _widen(narrow[k], first, last, k, sums)
+                n_narrow[k] = end - at[k]
+            for start in range(at[k], end, _ROWS):
+                stop = min(start + _ROWS, end)
+                _count(bins, features, first, last, order[start:stop], packed[start:stop], narrow[k])
+            at[k] = end
+    for k in range(n_leaves):
+        _widen(narrow[k], first, last, k, sums)
 
 
 @kernel
