@@ -191,6 +191,8 @@ def test_sums_are_those_of_whole_numbers_of_any_size(n_docs, kind):
     n_features = 7  # four at a time, and three more
     bins = rng.integers(0, 1 if kind == "constant" else 255, (n_features, n_docs)).astype(np.uint8)
     order, packed = rng.permutation(n_docs).astype(np.uint32), np.empty(n_docs, np.int64)
+    for leaf in np.split(order, [n_docs // 3]):
+        leaf.sort()
     pack_pulls(grad, curvature, order, scales, 0, n_docs, packed)
     sums = np.empty((n_features, 2, 255, 2), np.int64)
     starts = np.array([0, n_docs // 3, n_docs])
