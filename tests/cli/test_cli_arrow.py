@@ -78,7 +78,7 @@ def test_streaming_is_chosen_by_the_memory_that_is_there(files, tables, tmp_path
     assert (result.exit_code, "features stay in" in result.stderr) == (0, True)
     succeed("train", tables / "train.arrow", "--missing", "nan", *arguments)
     succeed("train", tables / "train.arrow", "--missing", "zero", *arguments)  # none is missing
-    assert "convert" in refused("train", tmp_path / "gaps.parquet", "--missing", "zero", *arguments)
+    assert "--no-stream" in refused("train", tmp_path / "gaps.parquet", "--missing", "zero", *arguments)
 
 
 def test_rows_in_any_order_are_read_unless_they_are_to_stay_in_the_file(files, tmp_path):

@@ -80,8 +80,8 @@ IMPOSSIBLE = {
 }
 # A name that a row lacks is a missing value; the training queries of a start decide the order.
 EXCEPTIONS = {
-    ("rows", "lacking"): "'age' is nan",
-    ("scorer of rows", "lacking"): "'age' is nan",
+    ("rows", "lacking"): "'age' is missing (NaN)",
+    ("scorer of rows", "lacking"): "'age' is missing (NaN)",
     ("start", "reordered"): "in the same order, got 'clicks' for 'price'.",
 }
 

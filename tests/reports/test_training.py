@@ -184,7 +184,7 @@ def test_queries_without_a_value_are_counted():
 def test_missing_features_have_a_baseline_too():
     features = np.array(Q.features)
     features[::7, 2] = np.nan
-    q = replace(Q, features=features)
+    q = replace(Q, features=features, missing="nan")
     settings = {"n_trees": 5, "num_leaves": 7, "l2": 20.0}
     result = search(q, method="YetiRank", settings=settings, folds=2)
     found = inspect_search(result, q)

@@ -115,4 +115,4 @@ def test_two_methods_that_a_setting_makes_equal_are_trained_once():
 def test_a_wrong_name_is_named_also_where_features_are_missing(given):
     X = np.where(Q.features > 0.9, np.nan, Q.features)
     with rejects(dx.InputError):
-        dx.AutoRanker(**given).fit(X, Q.labels, group=np.diff(Q.qptr))
+        dx.AutoRanker(**given).fit(X, Q.labels, group=np.diff(Q.qptr), missing="nan")

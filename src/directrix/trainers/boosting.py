@@ -10,6 +10,7 @@ with gradient g and curvature h of the loss (see `KernelSurrogate.curvature`).
 In: queries and an objective of their scores. Out: a `Result` and the trees, which score any features:
 
 >>> import directrix as dx
+>>> from directrix.objectives.scores import ScoreObjective
 >>> data = dx.data.make_cubic(20, 10, 4, seed=0)
 >>> result, trees = Boosting(n_trees=3).grow(data, ScoreObjective(data, dx.YetiRank()))
 >>> result.counts, trees.predict(data.features).shape
