@@ -32,7 +32,7 @@ from directrix.types import Array, Float64Array
 
 _CELLS_A_CHUNK = 1 << 18
 """Documents times features that a thread counts at a time; trees on fewer are grown by one thread."""
-_DOCS_A_CHUNK = 1 << 13
+_DOCS_A_CHUNK = 1 << 15
 """Documents that a thread handles at a time where each costs about a nanosecond."""
 _LEAST_CURVATURE = 1e-6
 """Least curvature of a document, as a share of the mean: those of queries that cannot improve have none."""
