@@ -108,10 +108,8 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     >>> [one.value for one in result.estimates if one.estimator == "ips"]  # b: click rate .5, over .5
     [0.5, 1.0]
     """
-    if not isinstance(rankers, Mapping) or not rankers:
-        raise InputError(f'rankers={short_text(rankers)}: names and rankers are needed: {{"new": ranker}}.')
+    names = _checked_estimators(rankers, estimators)
     goal, alpha = _goal_of(measure, is_biased=biased), share(alpha, "alpha")
-    names = _checked_estimators(estimators)
     of_gains = ["ips" if name == "self-normalized" else name for name in names if name not in SLATES]
     settings = settings_of(log, propensities, of_gains, clip, policy, model, seed)
     _check_goal(goal, names, log, settings)
@@ -122,8 +120,10 @@ def evaluate(  # noqa: PLR0913 - all but the first three are optional and by nam
     return result
 
 
-def _checked_estimators(estimators: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of estimators, "naive" first."""
+def _checked_estimators(rankers: Any, estimators: str | Sequence[str]) -> tuple[str, ...]:
+    """Check that there are rankers to evaluate, and return the names of estimators, "naive" first."""
+    if not isinstance(rankers, Mapping) or not rankers:
+        raise InputError(f'rankers={short_text(rankers)}: names and rankers are needed: {{"new": ranker}}.')
     names = tuple(dict.fromkeys(("naive", *([estimators] if isinstance(estimators, str) else estimators))))
     for name in names:
         check_choice(name, "estimator", (*ESTIMATORS, "self-normalized", *SLATES))
