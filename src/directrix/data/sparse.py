@@ -127,8 +127,17 @@ def deviations(X: Any) -> Any:
 
 def column_reader(X: Any) -> Callable[[int], Float64Array]:
     """Return a function from a column's number to its values, float64 (n_docs,)."""
+    _, read = columns_reader(X, 1)
+    return lambda f: np.asarray(read(f)[:, 0], dtype=np.float64)
+
+
+def columns_reader(X: Any, width: int) -> tuple[int, Callable[[int], Array]]:
+    """Return how many columns are read at once, and a function from the first one's number to them.
+
+    That is ``width`` or the rest, and one at a time of sparse features; the columns are (n_docs, n).
+    """
     if not is_sparse(X):
-        return lambda f: np.asarray(X[:, f], dtype=np.float64)
+        return width, lambda first: X[:, first : first + width]
     absent = absent_values(X)
     # CSC has the entries of each column together.
     columns = csr_of(X).tocsc()
@@ -137,9 +146,9 @@ def column_reader(X: Any) -> Callable[[int], Float64Array]:
         stored = slice(columns.indptr[f], columns.indptr[f + 1])
         out = np.full(X.shape[0], absent[f])
         out[columns.indices[stored]] = columns.data[stored]
-        return out
+        return out[:, None]
 
-    return column
+    return 1, column
 
 
 def with_entries(X: Any, data: Array, absent: Float64Array) -> Any:

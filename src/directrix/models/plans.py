@@ -26,7 +26,7 @@ from directrix.models.rows import read_only
 from directrix.types import Array
 
 
-class Plan(NamedTuple):
+class TreePlan(NamedTuple):
     """Columns, tests, words and values; a kernel knows them by their names."""
 
     source: Array
@@ -59,7 +59,7 @@ class Plan(NamedTuple):
 class Planned(NamedTuple):
     """A plan, and arrays that depend on the rows."""
 
-    plan: Plan
+    plan: TreePlan
     thresholds: dict[Any, Array]
     """By the type of the features."""
     features: Array
@@ -124,7 +124,7 @@ def plan_of(trees: Any, *, walks: bool = False) -> Planned:
     n_columns = len(columns.source) + len(columns.set_source)
     thresholds = {np.dtype(np.float64): read_only(exact), np.dtype(np.float32): read_only(_below(exact))}
     return Planned(
-        Plan(**{name: read_only(values) for name, values in arrays.items()}, n_columns=n_columns),
+        TreePlan(**{name: read_only(values) for name, values in arrays.items()}, n_columns=n_columns),
         thresholds,
         read_only(features.astype(np.int32)),
         read_only(place),

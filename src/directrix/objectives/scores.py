@@ -23,6 +23,10 @@ DEAD = 1e-12
 """Largest absolute gradient at equal scores that counts as no slope, in 1 / units of score."""
 
 
+LEAST_CURVATURE = 1e-6
+"""Least curvature of a document, as a share of the mean: those of queries that cannot improve have none."""
+
+
 class ScoreLoss:
     """The surrogate of a loss of scores, without data: those of shards stay where they are."""
 
@@ -80,7 +84,7 @@ class ScoreObjective(ScoreLoss):
         self._prepared = self._surrogate.prepare(queries.labels, queries.qptr, doc_weight)
 
     def value_grad_curvature(
-        self, scores: Float64Array, *draw: int, dead: bool | None = None
+        self, scores: Float64Array, *draw: int, is_dead: bool | None = None
     ) -> tuple[float, Float64Array, Float64Array]:
         """Return loss, gradient (n_docs,) and curvature (n_docs,) at the scores of all documents.
 
@@ -91,16 +95,16 @@ class ScoreObjective(ScoreLoss):
         A surrogate that has no slope where all scores are equal (SmoothRank) would never leave that point, so
         gradient and curvature there are those of a regression on the gains, in the surrogate's unit of score.
         Other surrogates may have no slope at the next scores either; a warning says so. Where these are only
-        some of the queries, ``dead`` tells whether this is so for all.
+        some of the queries, ``is_dead`` tells whether this is so for all.
         """
         surrogate, qptr = self._surrogate.redraw(*draw), self._qptr
         value, grad, curvature = surrogate.value_grad_curvature(scores, self._prepared, qptr)
         # Training begins at scores of 0, where a surrogate may have no slope.
-        if dead is None:
-            dead = not scores.any() and is_dead(grad, self.queries)
-            if dead:
+        if is_dead is None:
+            is_dead = not scores.any() and has_no_slope(grad, self.queries)
+            if is_dead:
                 self.warn_of_dead_start()
-        if dead:
+        if is_dead:
             # The slope of a regression is the gain of a document minus the mean of its query.
             gain, sizes = gains_of(self.queries), np.diff(qptr)
             grad = gain - np.repeat(query_sums(gain, qptr) / np.maximum(sizes, 1), sizes)
@@ -117,10 +121,10 @@ def newton_step(grad: Float64Array, curvature: Float64Array) -> tuple[Float64Arr
     """
     # If no query can improve, all curvatures are 0.
     mean = float(curvature.mean()) or 1.0
-    return grad / mean, np.maximum(curvature / mean, 1e-6)
+    return grad / mean, np.maximum(curvature / mean, LEAST_CURVATURE)
 
 
-def is_dead(grad: FloatArray, queries: Any) -> bool:
+def has_no_slope(grad: FloatArray, queries: Any) -> bool:
     """Whether a gradient at equal scores is 0 although labels differ within a query."""
     return np.abs(grad).max(initial=0.0) <= DEAD and bool(queries.n_ordered)
 
@@ -145,6 +149,6 @@ def check_start(params: FloatArray, grad: FloatArray, objective: Any) -> None:
     # The slope is taken in the scores, because constant features would hide it in the parameters.
     if hasattr(queries, "qptr"):
         grad = surrogate.value_and_grad(np.zeros(len(queries.labels)), queries.labels, queries.qptr)[1]
-    if is_dead(grad, queries):
+    if has_no_slope(grad, queries):
         consequence = "It learns nothing; begin elsewhere, e.g. with LinearRanker(start='regression')"
         warn_of_dead_start(surrogate, consequence)

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from directrix.data.sparse import column_reader
+from directrix.data.sparse import columns_reader
 from directrix.models.stumps import middles
 from directrix.threads import run_chunks
-from directrix.types import Array, Float64Array, is_sparse
+from directrix.types import Array, Float64Array
 
 MAX_BIN = 127
 """Bins of values by default; docs/decisions/boosting.md."""
@@ -120,15 +120,9 @@ def sample_rows(n_docs: int) -> Array:
 
 def _by_columns(features: Any, work: Callable[[int, Array], None]) -> None:
     """Call ``work(first, block)`` for blocks of columns (n_docs, n) on all threads, with its first number."""
-    read, n_features = column_reader(features), features.shape[1]
     # A row of a block fills a line of the cache, which is 64 bytes.
-    width = 1 if is_sparse(features) else 64 // features.dtype.itemsize
-
-    def work_on(c: int) -> None:
-        first = c * width
-        work(first, read(first)[:, None] if width == 1 else features[:, first : first + width])
-
-    run_chunks(work_on, -(-n_features // width))
+    width, read = columns_reader(features, 64 // features.dtype.itemsize)
+    run_chunks(lambda c: work(c * width, read(c * width)), -(-features.shape[1] // width))
 
 
 def _thresholds(values: Float64Array, max_bin: int) -> Float64Array:

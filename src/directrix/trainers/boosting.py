@@ -193,7 +193,7 @@ class _Run(Loop):
         max_bin = max_bin if trainer.max_bin is None else trainer.max_bin
         self.bags: list[Any]
         if trainer.oblivious:
-            self.bags = _oblivious_bags(trainer, data, validation, first, self.objective, l2, max_bin)
+            self.bags = self._oblivious_bags(data, validation, start, l2, max_bin)
         else:
             weight = np.ones(data.n_queries) if objective is None else np.asarray(objective)
             before = np.zeros(0) if validation is None else first.predict(validation.features)
@@ -201,6 +201,34 @@ class _Run(Loop):
             weights = weight if is_lightgbm_loss else None
             self.bags = leafwise_bags(trainer, data, validation, starts, l2, max_bin, weights)
         self.best = Best(trainer.patience)
+
+    def _oblivious_bags(
+        self, data: Any, valid: Any, start: Float64Array, l2: float, max_bin: int
+    ) -> list[ObliviousTrees]:
+        """Return an ensemble to grow for each of ``n_bags``; ``start`` are the scores of the first trees."""
+        kind, first, loss = ("oblivious", max_bin), self.first, self.objective
+        if self.is_sharded:
+            bins = bins_of_shards(data, max_bin)
+        else:
+            bins = shared(data.features, kind, lambda: Bins.of(data.features, max_bin))
+
+        def documents_of(q: Any) -> Callable[[int], Any]:
+            """Return a function from the number of an ensemble to its documents."""
+            if q.held == "shards":
+                n_levels = int(self.trainer.num_leaves - 1).bit_length()
+                trains = loss if q is data else None
+                return lambda bag: ShardedDocuments(q, bins, first, trains, bag, n_levels)
+            if q is data:
+                return lambda _: BinnedDocuments(bins, start)
+            filled = shared(q.features, (*kind, id(data.features)), lambda: bins.filled(q.features))
+            scores = first.predict(q.features)
+            return lambda _: BinnedDocuments(filled, scores)
+
+        train, judged = documents_of(data), None if valid is None else documents_of(valid)
+        return [
+            ObliviousTrees(self.trainer, train(bag), None if judged is None else judged(bag), l2, bag)
+            for bag in range(self.trainer.n_bags)
+        ]
 
     def grow(self) -> tuple[Result, Trees]:
         with self:
@@ -281,30 +309,3 @@ class _Run(Loop):
                 scores = self.params if self.judge is None else self.best_scores
                 loss, _, _ = self.objective.value_grad_curvature(scores, self.trainer.seed)  # type: ignore[attr-defined]
         return Result(trees.leaf, loss, self.status, message, counts, self.trace), trees
-
-
-def _oblivious_bags(
-    settings: Boosting, data: Any, valid: Any, first: Trees, loss: ScoreLoss | None, l2: float, max_bin: int
-) -> list[ObliviousTrees]:
-    """Return an ensemble to grow for each of ``settings.n_bags``, on the scores of the trees ``first``."""
-    kind = ("oblivious", max_bin)
-    if data.held == "shards":
-        bins = bins_of_shards(data, max_bin)
-    else:
-        bins = shared(data.features, kind, lambda: Bins.of(data.features, max_bin))
-
-    def documents_of(q: Any) -> Callable[[int], Any]:
-        """Return a function from the number of an ensemble to its documents."""
-        if q.held == "shards":
-            n_levels, trains = int(settings.num_leaves - 1).bit_length(), loss if q is data else None
-            return lambda bag: ShardedDocuments(q, bins, first, trains, bag, n_levels)
-        filled, start = bins, first.predict(q.features)
-        if q is not data:
-            filled = shared(q.features, (*kind, id(data.features)), lambda: bins.filled(q.features))
-        return lambda _: BinnedDocuments(filled, start)
-
-    train, judged = documents_of(data), None if valid is None else documents_of(valid)
-    return [
-        ObliviousTrees(settings, train(bag), None if judged is None else judged(bag), l2, bag)
-        for bag in range(settings.n_bags)
-    ]

@@ -25,7 +25,7 @@ import numpy as np
 
 from directrix.models.lightgbm_text import LEFT, NAN
 from directrix.models.trees import Trees
-from directrix.objectives.scores import ScoreObjective
+from directrix.objectives.scores import LEAST_CURVATURE, ScoreObjective
 from directrix.threads import run_chunks
 from directrix.trainers.bins import Bins
 from directrix.types import Array, Float64Array
@@ -34,8 +34,6 @@ _CELLS_A_CHUNK = 1 << 18
 """Documents times features that a thread counts at a time; trees on fewer are grown by one thread."""
 _DOCS_A_CHUNK = 1 << 15
 """Documents that a thread handles at a time where each costs about a nanosecond."""
-_LEAST_CURVATURE = 1e-6
-"""Least curvature of a document, as a share of the mean: those of queries that cannot improve have none."""
 # A threshold that no value exceeds: such a split separates missing values from all others.
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -81,8 +79,8 @@ class BinnedDocuments:
         self, objective: ScoreObjective, *draw: int, is_dead: bool | None = None
     ) -> tuple[float, float, float]:
         """Compute loss, gradient and curvature; return the loss, and the largest absolute values of both."""
-        told = {} if is_dead is None else {"dead": is_dead}
-        loss, self._grad, self._curvature = objective.value_grad_curvature(self.scores, *draw, **told)
+        step = objective.value_grad_curvature(self.scores, *draw, is_dead=is_dead)
+        loss, self._grad, self._curvature = step
         return loss, float(np.abs(self._grad).max()), float(self._curvature.max())
 
     def root(self, rows: Array | None, features: Array, scales: tuple[float, float], wide: float) -> int:
@@ -134,8 +132,7 @@ class BinnedDocuments:
 
         feature, cut, left = splits[-1]
         rule = self.bins.columns[feature], cut, left, self.bins.missing[feature], self._order
-        pieces, leaf = self._pieces()
-        bounds = _bounds(len(pieces), max(1, len(pieces) * _DOCS_A_CHUNK // max(len(self._order), 1)))
+        pieces, leaf, bounds = self._pieces()
         n_right = np.empty(len(pieces), np.int64)
         run_chunks(lambda c: count_right(*rule, pieces, *bounds[c : c + 2], n_right), len(bounds) - 1)
         n_left = pieces[:, 1] - pieces[:, 0] - n_right
@@ -165,8 +162,7 @@ class BinnedDocuments:
         """
         from directrix.trainers._kernels.oblivious import sum_pieces
 
-        pieces, leaf = self._pieces()
-        bounds = _bounds(len(pieces), max(1, len(pieces) * _DOCS_A_CHUNK // max(len(self._order), 1)))
+        pieces, leaf, bounds = self._pieces()
         sums = np.empty((len(pieces), 2), np.int64)
 
         def work(c: int) -> None:
@@ -178,14 +174,16 @@ class BinnedDocuments:
         np.add.at(totals, leaf, sums)
         return np.diff(self._starts), totals
 
-    def _pieces(self) -> tuple[Array, Array]:
-        """Runs of ``order`` within a leaf, int64 (n_pieces, 2), and the leaf of each."""
+    def _pieces(self) -> tuple[Array, Array, Array]:
+        """Runs of ``order`` within a leaf, int64 (n_pieces, 2), their leaves, and chunks of them."""
         sizes = np.diff(self._starts)
         n_pieces = -(-sizes // _DOCS_A_CHUNK)
         leaf = np.repeat(np.arange(len(sizes)), n_pieces)
         number = np.arange(len(leaf)) - np.repeat(np.cumsum(n_pieces) - n_pieces, n_pieces)
         begins = self._starts[leaf] + number * _DOCS_A_CHUNK
-        return np.column_stack([begins, np.minimum(begins + _DOCS_A_CHUNK, self._starts[leaf + 1])]), leaf
+        pieces = np.column_stack([begins, np.minimum(begins + _DOCS_A_CHUNK, self._starts[leaf + 1])])
+        most = max(1, len(pieces) * _DOCS_A_CHUNK // max(len(self._order), 1))
+        return pieces, leaf, _bounds(len(pieces), most)
 
     def recorded(self, key: Any, grow: Callable[[], Tree | None]) -> Tree | None:
         """Return the tree that ``grow`` returns; only training on shards has a file of earlier ones."""
@@ -286,22 +284,18 @@ class ObliviousTrees:
 
         n_docs = self.documents.n_docs
         # The sum of all documents has at most 62 bits.
-        wide = (
-            _scale(self._largest[0], 62 - n_docs.bit_length()),
-            _scale(self._largest[1], 62 - n_docs.bit_length()),
-        )
-        narrow = _scale(self._largest[0], BITS), _scale(self._largest[1], BITS)
+        (g, h), n_bits = self._largest, 62 - n_docs.bit_length()
+        wide, narrow = (_scale(g, n_bits), _scale(h, n_bits)), (_scale(g, BITS), _scale(h, BITS))
         # In units of the mean curvature, l2 counts documents; if no query can improve, all curvatures are 0.
         mean = self.documents.root(rows, chosen, narrow, wide[1]) / wide[1] / n_docs or 1.0
-        splits, gains = self._split(
-            n_docs if rows is None else len(rows), chosen, (1.0 / narrow[0] / mean, 1.0 / narrow[1] / mean)
-        )
+        units = 1.0 / narrow[0] / mean, 1.0 / narrow[1] / mean
+        splits, gains = self._split(n_docs if rows is None else len(rows), chosen, units)
         if not splits:
             return None
-        sizes, totals = self.documents.totals(_LEAST_CURVATURE * mean, wide)
+        sizes, totals = self.documents.totals(LEAST_CURVATURE * mean, wide)
         nearest = _nearest_filled(sizes)
-        g, h = (totals[:, side] / wide[side] / mean for side in (0, 1))
-        values = (-self.settings.learning_rate * g / (h + self.l2))[nearest]
+        pull, bend = (totals[:, side] / wide[side] / mean for side in (0, 1))
+        values = (-self.settings.learning_rate * pull / (bend + self.l2))[nearest]
         counts = sizes if rows is None else self.documents.counts(splits)
         # Documents of an empty leaf count for the leaf that replaces it.
         counts = np.bincount(nearest, counts, len(sizes))

@@ -269,8 +269,7 @@ class _Sample(Question):
 
 def bins_of_shards(q: ShardedQueries, max_bin: int) -> Bins:
     """Return the thresholds of documents in shards: those of the same documents in memory."""
-    starts = tuple(np.cumsum([0, *(shard.documents for shard in q.manifest.shards)]).tolist())
-    answers = q.features.ask(_Sample(q.features.scale, sample_rows(q.n_docs), starts))
+    answers = q.features.ask(_Sample(q.features.scale, sample_rows(q.n_docs), q.manifest.starts))
     drawn, missing = zip(*answers, strict=True)
     return Bins.from_sample(np.concatenate(drawn), np.any(missing, axis=0), max_bin)
 
@@ -300,7 +299,6 @@ class ShardedDocuments:
         # The key is cached with the preparation, so it is computed once here and not in every worker.
         _ = self._preparation.key
         self._trees = np.empty((0, 1 + 3 * n_levels + (1 << n_levels)))
-        self._starts = tuple(np.cumsum([0, *(shard.documents for shard in q.manifest.shards)]).tolist())
         self._growth: _Growth
         self._root: tuple[Any, ...] = ()
         self._splits: tuple[Split, ...] = ()
@@ -367,7 +365,7 @@ class ShardedDocuments:
     def _sums(self, leaves: Array | None, totals: tuple[Any, ...] = ()) -> Array:
         now = self._growth
         growth = now.preparation, now.bag, now.trees, now.surrogate, now.draw, now.is_dead
-        question = _Sums(*growth, self._root, self._starts, self._splits, leaves, totals)
+        question = _Sums(*growth, self._root, self._q.manifest.starts, self._splits, leaves, totals)
         answer: Array = self._q.features.ask(question)
         return answer
 

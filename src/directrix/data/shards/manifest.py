@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -82,6 +83,11 @@ class Manifest:
     def gaps(self) -> Float64Array:
         """Number of documents without a value, for every feature."""
         return self.n_docs - self.moments.number
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Number of the first document of every shard, and of all documents: (n_shards + 1,)."""
+        return tuple(itertools.accumulate((shard.documents for shard in self.shards), initial=0))
 
     @property
     def present(self) -> tuple[int, ...]:

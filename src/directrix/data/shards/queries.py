@@ -82,8 +82,7 @@ class ShardedFeatures:
     def rows(self, documents: Int64Array) -> Array:
         """Return the features of some documents, ascending numbers over all shards, in memory."""
         # Documents are numbered in the order of the shards.
-        starts = np.cumsum([0, *(shard.documents for shard in self.manifest.shards)])
-        rows: list[Array] = self.ask(_RowsOf(documents, tuple(starts.tolist())))
+        rows: list[Array] = self.ask(_RowsOf(documents, self.manifest.starts))
         return np.concatenate(rows)
 
 

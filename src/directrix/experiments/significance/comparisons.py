@@ -358,7 +358,7 @@ def _row(pair: Pair) -> tuple[Value, ...]:
 
 def _how(comparison: Comparisons, of: str = "") -> str:
     adjusted = _CORRECTIONS.get(comparison.correction or "", "p not adjusted")
-    # The p-value of a single pair is not adjusted, so nothing is said about adjustment.
+    # The p-value of a single pair is not adjusted, so the text does not mention adjustment.
     if len(comparison.pairs) == 1 and comparison.correction != "tukey":
         return TESTS[comparison.test]
     return f"{TESTS[comparison.test]}, {adjusted} ({len(comparison.pairs)} pairs{of})"

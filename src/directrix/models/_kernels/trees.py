@@ -138,7 +138,7 @@ def add_trees(X, features, plan, threshold, known, moved, row, is_few, out):
     ----------
     X : float (n_rows, n_features)
     features : int32 (n_used,)       columns of X that the plan uses
-    plan : `directrix.models.plans.Plan`
+    plan : `directrix.models.plans.TreePlan`
     threshold : float (n_tests,)     of the tests of the plan, in the type of X
     known : int (n_trees, n)         place of every row among the values of a tree, or (0, 0)
     moved : bool (n_trees,)          trees that are not known; of length 0: none is, and known is filled
