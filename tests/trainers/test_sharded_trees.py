@@ -213,8 +213,9 @@ def test_the_bins_of_validation_shards_depend_on_the_training(q, tmp_path):
     """Thresholds are equal although one training set has missing values of a feature, and the other none."""
     holes = q.features.copy()
     holes[::3, 0] = np.nan
+    labels = np.digitize(q.features[:, 0], [0.5, 1.5])
     with_holes, without = (
-        dx.Queries.from_arrays(X, q.labels, group=np.diff(q.qptr), missing="nan")
+        dx.Queries.from_arrays(X, labels, group=np.diff(q.qptr), missing="nan")
         for X in (holes, np.column_stack([np.nan_to_num(holes[:, 0]), holes[:, 1:]]))
     )
     judged = with_holes.take(range(90, 120))
