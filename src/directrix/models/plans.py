@@ -94,7 +94,9 @@ def plan_of(trees: Any, *, walks: bool = False) -> Planned:
     splits = trees.n_leaves - 1
     most_words = np.minimum(splits // LEAVES + 1, MOST_WORDS)
     n_words, n_room = int(most_words.sum()), 2 * int(splits.max(initial=0)) + 1
-    n_tests = int(((2 * splits + STEP) * most_words + MOST_TESTS + STEP).sum())
+    # A walk has a test for every node, and a word of bits at most one for every split.
+    of_bits = np.where(splits // LEAVES < MOST_WORDS, (splits + STEP) * most_words, 0)
+    n_tests = int((np.maximum(2 * splits + 1, of_bits) + MOST_TESTS + STEP).sum())
     n_values = int((2 * splits + 1 + (most_words > 1) * (1 << MOST_TESTS)).sum())
     word_ptr, value_ptr = np.zeros((2, trees.n_trees + 1), np.int64)
     kind, base, test_ptr = (np.zeros(n_words + 1, of) for of in (np.uint8, np.int64, np.int64))
