@@ -134,7 +134,8 @@ def read_as(q: Any, rule: str, which: str = "the data") -> Any:
 def stated(q: _Q, missing: str) -> _Q:
     """Return queries with this meaning of missing values, or unchanged if they state one."""
     check_missing(missing)
-    return filled(replace(q, missing=missing)) if q.missing == "error" else q
+    # A copy is checked again, which takes as long as to score a list.
+    return q if q.missing != "error" or missing == "error" else filled(replace(q, missing=missing))
 
 
 def filled(q: _Q) -> _Q:
